@@ -1,0 +1,199 @@
+"""The published laws and measurements behind the estimator, by key.
+
+A component of an estimate names its sources by these keys, and the page prints them. Titles are as published; papers are
+pinned to the version that was read; ``note`` is the place inside the source, never a sentence.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from calc.provenance import Provenance
+
+_READ = "2026-12-01"
+
+
+def _paper(identifier: str, title: str, note: str = "") -> Provenance:
+    """An arXiv paper; ``identifier`` carries the version (``2205.05198v1``)."""
+    return Provenance(title=title, url=f"https://arxiv.org/abs/{identifier}", retrieved=_READ, note=note)
+
+
+def _page(url: str, title: str, note: str = "") -> Provenance:
+    return Provenance(title=title, url=url, retrieved=_READ, note=note)
+
+
+def _file(repository: str, revision: str, path: str, title: str, note: str = "") -> Provenance:
+    """A file of a public repository at a tag or commit."""
+    return _page(f"https://github.com/{repository}/blob/{revision}/{path}", title, note)
+
+
+_TRAINING = {
+    "zero-2019": _paper("1910.02054v3", "ZeRO: Memory Optimizations Toward Training Trillion Parameter Models", "§3.1"),
+    "mixed-precision-2017": _paper("1710.03740v3", "Mixed Precision Training", "§3.1"),
+    "megatron-2019": _paper(
+        "1909.08053v4",
+        "Megatron-LM: Training Multi-Billion Parameter Language Models Using Model Parallelism",
+        "§3",
+    ),
+    "adam-2014": _paper("1412.6980v9", "Adam: A Method for Stochastic Optimization", "§2"),
+    "adamw-2017": _paper("1711.05101v3", "Decoupled Weight Decay Regularization", "§2"),
+    "adam-8bit-2021": _paper("2110.02861v2", "8-bit Optimizers via Block-wise Quantization", "§2"),
+    "adafactor-2018": _paper("1804.04235v1", "Adafactor: Adaptive Learning Rates with Sublinear Memory Cost", "§3"),
+    "lion-2023": _paper("2302.06675v4", "Symbolic Discovery of Optimization Algorithms", "§3"),
+    "sgd-momentum": _page(
+        "https://docs.pytorch.org/docs/2.9/generated/torch.optim.SGD.html", "torch.optim.SGD", "momentum_buffer"
+    ),
+    "lora-2021": _paper("2106.09685v2", "LoRA: Low-Rank Adaptation of Large Language Models", "§4.1"),
+    "qlora-2023": _paper("2305.14314v1", "QLoRA: Efficient Finetuning of Quantized LLMs", "§3"),
+    "large-batch-2017": _paper("1706.02677v2", "Accurate, Large Minibatch SGD: Training ImageNet in 1 Hour", "§2"),
+    "gradient-accumulation": _page(
+        "https://huggingface.co/docs/accelerate/v1.9.0/usage_guides/gradient_accumulation",
+        "Performing gradient accumulation with Accelerate",
+    ),
+    "gpipe-2018": _paper(
+        "1811.06965v5", "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", "§2"
+    ),
+}
+
+_ACTIVATIONS = {
+    "korthikanti-2022": _paper(
+        "2205.05198v1", "Reducing Activation Recomputation in Large Transformer Models", "§4.1, eq. 1; §5"
+    ),
+    "checkpointing-2016": _paper("1604.06174v2", "Training Deep Nets with Sublinear Memory Cost", "§4"),
+    "flash-attention-2022": _paper(
+        "2205.14135v2", "FlashAttention: Fast and Memory-Efficient Exact Attention with IO-Awareness", "§3"
+    ),
+    "saved-tensors-2026": _page(
+        "https://docs.pytorch.org/docs/2.9/autograd.html#saved-tensors-default-hooks",
+        "torch.autograd.graph.saved_tensors_hooks",
+        "PyTorch 2.13.0, Transformers 5.24.0, CPU",
+    ),
+    "transformers-logits": _page(
+        "https://github.com/huggingface/transformers/releases/tag/v4.45.0", "Transformers v4.45.0", "num_logits_to_keep"
+    ),
+}
+
+_ATTENTION = {
+    "attention-2017": _paper("1706.03762v7", "Attention Is All You Need", "§3.2"),
+    "kv-cache-2022": _paper("2211.05102v1", "Efficiently Scaling Transformer Inference", "§2, §3.3"),
+    "mqa-2019": _paper("1911.02150v1", "Fast Transformer Decoding: One Write-Head is All You Need", "§3"),
+    "gqa-2023": _paper(
+        "2305.13245v3", "GQA: Training Generalized Multi-Query Transformer Models from Multi-Head Checkpoints", "§2.2"
+    ),
+    "sliding-window-2023": _paper("2310.06825v1", "Mistral 7B", "§2"),
+    "deepseek-v2-2024": _paper(
+        "2405.04434v5",
+        "DeepSeek-V2: A Strong, Economical, and Efficient Mixture-of-Experts Language Model",
+        "§2.1",
+    ),
+    "paged-attention-2023": _paper(
+        "2309.06180v1", "Efficient Memory Management for Large Language Model Serving with PagedAttention", "§4"
+    ),
+    "mamba-2023": _paper("2312.00752v2", "Mamba: Linear-Time Sequence Modeling with Selective State Spaces", "§3"),
+    "mamba2-2024": _paper(
+        "2405.21060v1",
+        "Transformers are SSMs: Generalized Models and Efficient Algorithms Through Structured State Space Duality",
+        "§7",
+    ),
+    "gated-delta-net-2024": _paper("2412.06464v3", "Gated Delta Networks: Improving Mamba2 with Delta Rule", "§3"),
+    "griffin-2024": _paper(
+        "2402.19427v1",
+        "Griffin: Mixing Gated Linear Recurrences with Local Attention for Efficient Language Models",
+        "§2.4",
+    ),
+    "lightning-attention-2025": _paper(
+        "2501.08313v1", "MiniMax-01: Scaling Foundation Models with Lightning Attention", "§2.2"
+    ),
+    "transformers-cache": _file(
+        "huggingface/transformers", "v5.24.0", "src/transformers/cache_utils.py", "Transformers: cache_utils.py"
+    ),
+}
+
+_PRECISION = {
+    "gptq-2022": _paper(
+        "2210.17323v2", "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", "§4"
+    ),
+    "awq-2023": _paper(
+        "2306.00978v5",
+        "AWQ: Activation-aware Weight Quantization for LLM Compression and Acceleration",
+        "§3",
+    ),
+    "llm-int8-2022": _paper("2208.07339v2", "LLM.int8(): 8-bit Matrix Multiplication for Transformers at Scale", "§3"),
+    "fp8-2022": _paper("2209.05433v2", "FP8 Formats for Deep Learning", "§3"),
+    "deepseek-v3-2024": _paper("2412.19437v2", "DeepSeek-V3 Technical Report", "§3.3"),
+    "ocp-mx-2023": _page(
+        "https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf",
+        "OCP Microscaling Formats (MX) Specification, version 1.0",
+        "§5.2",
+    ),
+    "gguf-blocks": _file(
+        "ggml-org/llama.cpp",
+        "ef035f779276d5f5636a0fd8cbeff6a83d646d2b",
+        "gguf-py/gguf/constants.py",
+        "llama.cpp: gguf-py/gguf/constants.py",
+        "GGML_QUANT_SIZES",
+    ),
+    "gguf-mixes": _file(
+        "ggml-org/llama.cpp",
+        "b4600",
+        "src/llama-quant.cpp",
+        "llama.cpp: src/llama-quant.cpp",
+        "llama_tensor_get_type",
+    ),
+    "ieee-754": _page(
+        "https://doi.org/10.1109/IEEESTD.2019.8766229", "IEEE Standard for Floating-Point Arithmetic (754-2019)", "§3.6"
+    ),
+    "bfloat16": _paper("1905.12322v3", "A Study of BFLOAT16 for Deep Learning Training", "§3"),
+}
+
+_MODEL = {
+    "hf-config": _page("https://huggingface.co/docs/transformers/v5.0.0/main_classes/configuration", "Configuration"),
+    "tied-embeddings-2016": _paper("1608.05859v3", "Using the Output Embedding to Improve Language Models", "§3"),
+    "switch-2021": _paper(
+        "2101.03961v3",
+        "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity",
+        "§2",
+    ),
+    "mixtral-2024": _paper("2401.04088v1", "Mixtral of Experts", "§2.1"),
+    "peft-lora": _file("huggingface/peft", "v0.17.0", "src/peft/tuners/lora/layer.py", "PEFT: tuners/lora/layer.py"),
+}
+
+_DEVICE = {
+    "nvidia-smi-readings": _page(
+        "https://docs.nvidia.com/deploy/nvidia-smi/index.html", "nvidia-smi", "FB Memory Usage: Total"
+    ),
+    "cuda-context-2026": _file(
+        "huggingface/optimum-benchmark",
+        "f75d9f93bb14ed56058f4c70ae4670b6cf3a8ed1",
+        "examples/running-llamas/artifacts/Llama-7b/full_report.csv",
+        "optimum-benchmark: running-llamas",
+        "508–1428 MiB",
+    ),
+    "cuda-allocator": _page(
+        "https://docs.pytorch.org/docs/2.9/notes/cuda.html#cuda-memory-management", "CUDA semantics: memory management"
+    ),
+    "vllm-memory": _file("vllm-project/vllm", "v0.11.0", "vllm/config/cache.py", "vLLM: CacheConfig"),
+    "llama-cpp-kv": _file("ggml-org/llama.cpp", "b4600", "src/llama-kv-cache.cpp", "llama.cpp: llama-kv-cache.cpp"),
+    "fms-acceleration": _file(
+        "foundation-model-stack/fms-acceleration",
+        "876e2ed6fc4e966785e3f4315f5ee3cdf8e3d097",
+        "scripts/benchmarks/refs/a100_80gb.csv",
+        "fms-acceleration: a100_80gb.csv",
+    ),
+    "qwen-speed-benchmark": _file(
+        "QwenLM/Qwen3",
+        "2abc0f3243e20cf45b6a3ab60308db701c0c3111",
+        "docs/source/benchmark/speed_benchmark.rst",
+        "Qwen2.5 Speed Benchmark",
+    ),
+    "bigscience-megatron": _file(
+        "bigscience-workshop/bigscience",
+        "9e64edec2ad1fb9263bf39ba616a84ff64b4d947",
+        "experiments/gpt2-meg/meg_gpt2_base_n4_dp1_tp4_pp4-1809579.out",
+        "BigScience: gpt2-meg",
+    ),
+}
+
+SOURCES: Mapping[str, Provenance] = MappingProxyType(
+    {**_TRAINING, **_ACTIVATIONS, **_ATTENTION, **_PRECISION, **_MODEL, **_DEVICE}
+)
+"""Every source that a component of an estimate may name, by its key."""
