@@ -8,7 +8,7 @@ Rules that nothing in this package may break:
    and its *geometry* (what attention, feed-forward and recurrent state look like, for caches and activations).
    Parameters are only ever counted from tensors; caches are only ever computed from geometry.
 3. Names of tensors are those of the published checkpoint, relative to their owner. ``*`` stands for an expert index.
-4. Nothing here guesses: a builder (``calc.hf_config``, ``calc.gguf``, ``calc.safetensors``) fills every field or raises.
+4. Nothing here guesses: a builder (``calc.hf_config``, ``calc.gguf``) fills every field or raises.
 
 Field names are the keys of Hugging Face ``config.json``.
 """
@@ -74,7 +74,7 @@ class GroupedQueryAttention:
 
     ``v_head_dim`` is the width of a value head where it differs from ``head_dim``.
     ``cached_heads`` is how many heads Transformers really caches where it expands K and V (Falcon 40B); ``None`` means
-    ``num_key_value_heads``. ``shares_kv`` marks a layer that reads the cache of an earlier one (Gemma 3n) and stores none.
+    ``num_key_value_heads``. ``shares_kv`` marks a layer that reads the cache of an earlier one (Gemma 3n).
     """
 
     num_attention_heads: int
@@ -89,7 +89,7 @@ class GroupedQueryAttention:
 class MultiHeadLatentAttention:
     """Multi-head latent attention (DeepSeek-V2, arXiv 2405.04434, section 2.1).
 
-    ``index_head_dim`` is the width of the extra key that the sparse indexer of DeepSeek-V3.2 keeps per token; 0 for none.
+    ``index_head_dim`` is the width of the extra key that the sparse indexer of DeepSeek-V3.2 keeps per token, or 0.
     """
 
     num_attention_heads: int
@@ -183,7 +183,7 @@ class Architecture:
         vocab_size: rows of the token table.
         layers: the decoder, in order; equal layers may be the same object.
         layer_prefix: checkpoint prefix of the layers, with ``*`` for the index (``model.layers.*``).
-        tensors: everything outside the layers, with full checkpoint names: embedding, final norm, head (absent if tied).
+        tensors: what lies outside the layers, with full checkpoint names: embedding, final norm, head unless tied.
         tie_word_embeddings: whether the head is the token table.
         max_position_embeddings: longest context that the configuration declares, or None where it says nothing.
         norm: ``rms`` or ``layer``; ``parallel`` when attention and feed-forward read the same norm.

@@ -9,7 +9,7 @@ Allowed: names, integers, ``+ - * /``, ``**``, parentheses, and the functions ``
 """
 
 import ast
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
@@ -24,7 +24,7 @@ def _sqrt(value: Number) -> int:
     return root if root * root == whole else root + 1
 
 
-FUNCTIONS = {"min": min, "max": max, "ceil": ceil, "sqrt": _sqrt}
+FUNCTIONS: Mapping[str, Callable[..., Number]] = {"min": min, "max": max, "ceil": ceil, "sqrt": _sqrt}
 
 
 @dataclass(frozen=True, slots=True)
