@@ -1,0 +1,38 @@
+"""The GPU that an estimate is held against.
+
+``usable_bytes`` is what the driver reports, which is less than what is sold: error correction and firmware take a part.
+"""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Gpu:
+    """One card, or one device of unified memory.
+
+    Args:
+        id: lower-case public name with hyphens (``rtx-4090``).
+        name: public name.
+        kind: ``consumer``, ``professional``, ``data_center``, ``apple`` or ``amd``.
+        sold_bytes: capacity on the box [B].
+        usable_bytes: capacity that the driver reports [B]; ``None`` if no reading is known.
+        usable_is_reported: True where ``usable_bytes`` is such a reading.
+        sources: keys of ``calc.sources.SOURCES``.
+
+    Example:
+        >>> Gpu(id="x", name="X", kind="consumer", sold_bytes=24 * 2**30).capacity == 24 * 2**30
+        True
+    """
+
+    id: str
+    name: str
+    kind: str
+    sold_bytes: int
+    usable_bytes: int | None = None
+    usable_is_reported: bool = False
+    sources: tuple[str, ...] = ()
+
+    @property
+    def capacity(self) -> int:
+        """Bytes to plan with: the driver's reading, or what is sold where there is none (the page must say so)."""
+        return self.sold_bytes if self.usable_bytes is None else self.usable_bytes
