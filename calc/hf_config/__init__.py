@@ -1,0 +1,43 @@
+"""The door for ``config.json``: a mapping nobody vouches for becomes an ``Architecture``, or a precise refusal.
+
+One module per family group registers its builders in ``FAMILIES``; ``Reader`` is the only way they see the file.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from calc.architecture import Architecture
+from calc.errors import InvalidConfig
+from calc.hf_config.decoders import DECODERS, Builder, build_with
+from calc.hf_config.reader import Reader, shown
+
+__all__ = ["FAMILIES", "architecture_from_hf_config"]
+
+FAMILIES: Final[Mapping[str, Builder]] = {**DECODERS}
+
+
+def architecture_from_hf_config(config: Mapping[str, object]) -> Architecture:
+    """Read the architecture that a Hugging Face ``config.json`` describes.
+
+    Args:
+        config: the parsed file; nothing about it is trusted.
+
+    Returns:
+        Layers with geometry and tensors, as the published checkpoint names them.
+
+    Raises:
+        UnsupportedArchitecture: ``model_type`` is not known; ``params["closest"]`` is the nearest that is.
+        InvalidConfig: a key is missing, absurd or contradicts another; ``place`` is its path.
+
+    Source: the modelling code of ``transformers`` 5.24 and the published checkpoints, family by family.
+
+    Example:
+        >>> config = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256,
+        ...     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
+        >>> architecture_from_hf_config(config).layers[0].attention.head_dim
+        128
+    """
+    if not isinstance(config, Mapping):
+        raise InvalidConfig("not_an_object", place="", value=shown(config))
+    reader = Reader(config)
+    return build_with(FAMILIES, reader, reader.text("model_type"))
