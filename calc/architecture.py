@@ -149,7 +149,9 @@ class Layer:
     """One decoder layer. ``None`` means that the layer has no such part.
 
     ``window`` is how many tokens attention looks back (sliding or chunked); ``None`` is the whole context.
-    ``cross_attention`` marks layers whose keys come from an encoder or an image, not from the tokens.
+    ``cross_attention`` marks layers whose keys come from an image, not from the tokens: they cache nothing of the text.
+    ``encoder_attention`` is a second attention of the same layer, over an encoded text (T5): it caches as much again for
+    each token of that text, which is counted as long as the context.
     """
 
     attention: Attention | None
@@ -158,6 +160,7 @@ class Layer:
     window: int | None = None
     state: RecurrentState | None = None
     cross_attention: bool = False
+    encoder_attention: Attention | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
