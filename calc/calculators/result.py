@@ -1,0 +1,96 @@
+"""What a calculator answers, and the same as JSON."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any
+
+from calc.calculators.fields import Value
+from calc.estimate import Component, Estimate, Note
+from calc.fit import Fit
+from calc.sources import SOURCES
+
+Figure = int | Fraction | str
+"""A number beside the estimate: bytes as ``int`` where the name ends in ``_bytes``, shares as ``Fraction``."""
+
+NO_FIGURES: Mapping[str, Figure] = MappingProxyType({})
+
+IN_JSON = ("effective_batch", "trainable_parameters")
+"""Figures that programs rely on: each stands at the top level of the JSON of the calculators that have it."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """An estimate with the inputs that it is for and what may be said about it.
+
+    Args:
+        calculator: name of the calculator.
+        inputs: values of the fields that apply, by name, in the order of the form.
+        estimate: the components; its total is the answer.
+        fits: every GPU of the catalogue against the estimate; empty where the calculator does not compare.
+        notes: remarks of the estimate and of the calculator.
+        figures: other numbers of the answer (``parameters``, ``effective_batch``, ``simple_kv_cache_bytes`` …).
+        alternatives: whole estimates to compare with this one, by name (``full``, ``lora``, ``qlora``).
+    """
+
+    calculator: str
+    inputs: Mapping[str, Value]
+    estimate: Estimate
+    fits: tuple[Fit, ...] = ()
+    notes: tuple[Note, ...] = ()
+    figures: Mapping[str, Figure] = field(default_factory=lambda: NO_FIGURES)
+    alternatives: Mapping[str, Estimate] = field(default_factory=lambda: MappingProxyType({}))
+
+
+def to_json(result: Result) -> dict[str, Any]:
+    """The result as plain JSON values, with the keys that ``python -m calc … --json`` promises.
+
+    Bytes are integers, ``used_fraction`` is rounded to six decimals, ``formula`` is the expression that was run and
+    ``source`` the addresses of its sources (titles where a source has no address).
+    """
+    return {
+        "calculator": result.calculator,
+        "inputs": {name: _plain(value) for name, value in result.inputs.items()},
+        **{name: int(result.figures[name]) for name in IN_JSON if name in result.figures},
+        "components": [_component(part) for part in result.estimate.components],
+        "total_bytes": result.estimate.total,
+        "low_bytes": result.estimate.low,
+        "high_bytes": result.estimate.high,
+        "gpus": [_gpu(one) for one in result.fits],
+        "notes": [{"code": note.code, **note.params} for note in result.notes],
+    }
+
+
+def _plain(value: Value) -> int | float | str | None:
+    """A value as JSON: flags as the words that the command line takes, decimals and ids made of digits as numbers."""
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, Fraction):
+        return value.numerator if value.denominator == 1 else float(value)
+    if isinstance(value, str) and value.isdecimal():
+        return int(value)
+    return value
+
+
+def _component(part: Component) -> dict[str, Any]:
+    sources = [SOURCES[key] for key in part.sources]
+    return {
+        "name": part.name,
+        "bytes": part.bytes,
+        "low": part.low,
+        "high": part.high,
+        "formula": part.derivation.expression,
+        "source": "; ".join(source.url or source.title for source in sources),
+    }
+
+
+def _gpu(one: Fit) -> dict[str, Any]:
+    return {
+        "name": one.gpu.name,
+        "id": one.gpu.id,
+        "usable_bytes": one.gpu.capacity,
+        "count": one.count,
+        "used_fraction": round(float(one.used_fraction), 6),
+        "verdict": one.verdict.value,
+    }
