@@ -1,0 +1,357 @@
+"""The page's side: MicroPython on the main thread. The only file that knows the document.
+
+It reads the form, asks the worker, and puts the answer in place. It computes nothing and words nothing: numbers come
+from the worker, sentences from the templates in the page. Everything is a callback, so that typing never waits.
+"""
+
+import json
+
+import js
+from polyscript import workers
+
+SILENCE_MS = 30_000
+"""How long the worker may say nothing while it starts before the page says that it cannot."""
+BUSY_MS = 200
+"""How long an answer may take before the page says that it is being computed."""
+ADDRESS_MS = 150
+"""Pause after the last answer before the address is rewritten; browsers refuse to do that for every key."""
+
+document, window = js.document, js.window
+root = document.documentElement
+form = document.querySelector("form[data-calculator]")
+calculator = form.dataset.calculator
+
+
+def select(selector, inside=document):
+    """Return the elements that match, as a list."""
+    found = inside.querySelectorAll(selector)
+    return [found.item(i) for i in range(found.length)]
+
+
+controls = [c for c in select("input[name], select[name], textarea[name]", form) if not c.disabled]
+regions = {r.getAttribute("data-region"): r for r in select("[data-region]")}
+fields = {f.getAttribute("data-field"): f for f in select("[data-field]", form)}
+
+
+class Visit:
+    """What is known about this visit: the worker, the last question, what is on the screen."""
+
+    def __init__(self):
+        self.worker = None
+        self.asked = None  # JSON of the question in flight
+        self.answered = None  # JSON of the last question whose answer is on the screen
+        self.fragment = None  # fragment that belongs to the answer on the screen
+        self.restoring = None  # fragment that has to be put into the form first
+        self.touched = set()  # names of the fields changed before Python could answer
+        self.shown = {}  # region -> HTML last put there
+        self.timers = {}
+
+
+visit = Visit()
+
+
+# The form
+
+
+def collect():
+    """Return the raw text of every field."""
+    inputs = {}
+    for control in controls:
+        if control.type == "checkbox":
+            inputs[control.name] = control.value if control.checked else "no"
+        elif control.type != "radio" or control.checked:
+            inputs[control.name] = control.value
+    return inputs
+
+
+def fill(inputs):
+    """Put texts into the form; a field without one goes back to its default. What the visitor touched stays."""
+    for control in controls:
+        name = control.name
+        if name in visit.touched:
+            continue
+        if control.type in ("radio", "checkbox"):
+            control.checked = inputs[name] == control.value if name in inputs else control.defaultChecked
+        elif name in inputs:
+            control.value = inputs[name]
+        elif control.tagName == "SELECT":
+            options = select("option", control)
+            control.selectedIndex = max([o.index for o in options if o.defaultSelected] or [0])
+        else:
+            control.value = control.defaultValue
+
+
+def differs(control):
+    """Say whether a control no longer holds what the page was built with."""
+    if control.type in ("radio", "checkbox"):
+        return control.checked != control.defaultChecked
+    if control.tagName == "SELECT":
+        return any(o.selected != o.defaultSelected for o in select("option", control) if o.selected)
+    return control.value != control.defaultValue
+
+
+# Question and answer: one in flight, the latest wins
+
+
+def ask_for(inputs):
+    """Return the question that the form asks, as JSON."""
+    return json.dumps({"calculator": calculator, "inputs": inputs})
+
+
+def ask(*_):
+    """Send what the form says, unless an answer is awaited or nothing changed."""
+    if visit.worker is None or visit.asked is not None:
+        return
+    if visit.restoring is not None:
+        question = json.dumps({"calculator": calculator, "fragment": visit.restoring})
+    else:
+        question = ask_for(collect())
+        if question == visit.answered:
+            return
+    visit.asked = question
+    later("busy", BUSY_MS, lambda: state("busy"))
+    visit.worker.estimate(question).then(receive, refuse)
+
+
+def receive(text):
+    """Show an answer, or ask again if the form has changed meanwhile."""
+    question, visit.asked = visit.asked, None
+    stop("busy")
+    answer = json.loads(text)
+    if visit.restoring is not None:
+        fill(answer["inputs"])
+        visit.answered = None if visit.touched else ask_for(collect())
+        visit.restoring = None
+        visit.touched.clear()
+    else:
+        visit.answered = question
+    show(answer)
+    state("ready")
+    ask()
+
+
+def refuse(error):
+    """Say that an answer could not be computed; the next input tries again."""
+    visit.asked, visit.restoring = None, None
+    stop("busy")
+    state("failed")
+    js.console.warn("estimador:", error)
+
+
+# The screen
+
+
+def show(answer):
+    """Put an answer in place, touching only what changed."""
+    for name, html in answer["html"].items():
+        region = regions.get(name)
+        if region and visit.shown.get(name) != html:
+            replace(region, html)
+            visit.shown[name] = html
+    for name, region in regions.items():
+        region.toggleAttribute("data-stale", not answer["ok"] and name not in answer["html"])
+    for name, field in fields.items():
+        field.hidden = name not in answer["visible"]
+        mark(field, answer["field_errors"].get(name))
+    visit.fragment = answer["fragment"]
+    later("address", ADDRESS_MS, write_address)
+
+
+def replace(region, html):
+    """Replace what a region holds, keeping what is open, focused and scrolled inside it."""
+    if region.innerHTML == html:
+        return
+    active = document.activeElement
+    focus = place(active, region) if active and region.contains(active) else None
+    opened = [place(d, region) for d in select("details[open]", region)]
+    scrolled = [(place(s, region), s.scrollLeft) for s in select("[data-scroll]", region) if s.scrollLeft]
+    region.innerHTML = html
+    for where in opened:
+        find(where, region, lambda details: details.setAttribute("open", ""))
+    for where, left in scrolled:
+        find(where, region, lambda element, left=left: element.scrollTo(left, 0))
+    if focus:
+        find(focus, region, lambda element: element.focus({"preventScroll": True}))
+
+
+def place(element, region):
+    """Return what finds the like of an element after its region was replaced: its key, or its rank among its kind."""
+    kind = element.tagName.lower()
+    owner = element.closest("[data-key], [id]")
+    if owner and region.contains(owner) and not owner.isSameNode(region):
+        name = "data-key" if owner.hasAttribute("data-key") else "id"
+        inner = "" if owner.isSameNode(element) else " " + kind
+        return f'[{name}="{owner.getAttribute(name)}"]{inner}', 0
+    rank = [i for i, other in enumerate(select(kind, region)) if other.isSameNode(element)]
+    return kind, rank[0]
+
+
+def find(where, region, then):
+    """Call ``then`` with the element at a place, if there still is one."""
+    selector, rank = where
+    found = select(selector, region)
+    if rank < len(found):
+        then(found[rank])
+
+
+def mark(field, error):
+    """Show or clear the message of a field."""
+    slot = field.querySelector("[data-error]")
+    if slot.textContent != (error or ""):
+        slot.textContent = error or ""
+    slot.hidden = not error
+    for control in select("[name]", field):
+        if error:
+            control.setAttribute("aria-invalid", "true")
+        else:
+            control.removeAttribute("aria-invalid")
+
+
+def state(name):
+    """Set the state of the page and the sentence that goes with it, taken from the page's own templates."""
+    if root.getAttribute("data-state") != name:
+        root.setAttribute("data-state", name)
+        say(name)
+
+
+def say(name):
+    """Put the sentence called ``name`` into the status line."""
+    source = document.querySelector(f'template[data-say="{name}"]')
+    for line in select("[data-status]"):
+        line.replaceChildren()
+        if source:
+            line.append(source.content.cloneNode(True))
+
+
+def later(name, milliseconds, action):
+    """Do something after a pause; a second call with the same name starts the pause again."""
+    stop(name)
+    visit.timers[name] = js.setTimeout(action, milliseconds)
+
+
+def stop(name):
+    """Forget what ``later`` was going to do."""
+    if name in visit.timers:
+        js.clearTimeout(visit.timers.pop(name))
+
+
+# The address
+
+
+def write_address():
+    """Make the address say what the form says, without a step in the history."""
+    stop("address")
+    if visit.fragment is None or visit.restoring is not None:
+        return
+    wanted = "#" + visit.fragment if visit.fragment else ""
+    if js.location.hash != wanted:
+        js.history.replaceState(None, "", js.location.pathname + js.location.search + wanted)
+
+
+def read_address(*_):
+    """Take the state from the address; a fragment without ``=`` is a place in the page, not a state."""
+    fragment = js.location.hash[1:]
+    if fragment and "=" not in fragment:
+        write_address()
+    elif fragment != visit.fragment:
+        visit.touched.clear()
+        visit.restoring = fragment
+        ask()
+
+
+def copy_link(*_):
+    """Copy the address, or say that the browser does not let us."""
+    write_address()
+    clipboard = getattr(js.navigator, "clipboard", None)
+    if clipboard:
+        clipboard.writeText(js.location.href).then(lambda _: say("copied"), lambda _: say("not-copied"))
+    else:
+        say("not-copied")
+
+
+# The start
+
+
+def started(worker):
+    """Honour what the address and the visitor said while Python was starting."""
+    stop("silence")
+    visit.worker = worker
+    ask()
+
+
+def cannot_start(error=None):
+    """Say that there is no Python; what the page was built with stays. A late start is still welcome."""
+    stop("silence")
+    if error is not None:
+        js.console.warn("estimador:", error)
+    if visit.worker is None:
+        state("failed")
+
+
+def follow():
+    """Listen to the worker's steps while it starts."""
+    script = document.querySelector("script[name=estimador]")
+    worker = getattr(script, "xworker", None)
+    if worker:
+        worker.addEventListener("message", step)
+    elif visit.worker is None:
+        js.setTimeout(follow, 20)
+
+
+def step(event):
+    """Advance the progress bar."""
+    if getattr(event.data, "step", None) and visit.worker is None:
+        later("silence", SILENCE_MS, cannot_start)
+        for bar in select("progress[data-progress]"):
+            bar.value = min(bar.value + 1, bar.max)
+
+
+def edited(event):
+    """Note which field the visitor changed, and ask."""
+    if getattr(event.target, "name", None):
+        if visit.worker is None or visit.restoring is not None:
+            visit.touched.add(event.target.name)
+        ask()
+
+
+def submitted(event):
+    """Stay on the page."""
+    event.preventDefault()
+    ask()
+
+
+def clicked(event):
+    """Do what a button says."""
+    button = event.target.closest("[data-action]")
+    action = button.getAttribute("data-action") if button else None
+    if action == "copy-link":
+        copy_link()
+    elif action == "retry":
+        js.location.reload()
+    link = event.target.closest('[data-region="errors"] a[href^="#"]')
+    if link:
+        control = document.querySelector(link.getAttribute("href"))
+        if control and control.tagName == "FIELDSET":
+            control = control.querySelector("input")
+        if control:
+            event.preventDefault()
+            control.focus()
+
+
+def main():
+    """Start."""
+    if "=" in js.location.hash:
+        visit.restoring = js.location.hash[1:]
+        visit.touched.update([control.name for control in controls if differs(control)])
+    form.addEventListener("input", edited)
+    form.addEventListener("change", edited)
+    form.addEventListener("submit", submitted)
+    form.addEventListener("reset", lambda _: js.setTimeout(ask, 0))
+    document.addEventListener("click", clicked)
+    window.addEventListener("hashchange", read_address)
+    later("silence", SILENCE_MS, cannot_start)
+    follow()
+    workers.estimador.then(started, cannot_start)
+
+
+main()

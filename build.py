@@ -1,0 +1,182 @@
+"""Build the whole site into ``dist/``, from scratch and the same to the byte for the same sources.
+
+Needs ``requirements-dev.txt`` and ``npm ci``. Nothing is fetched: the runtime comes from ``node_modules``, jinja2 and
+MarkupSafe from the Python that runs this. Read :func:`build` as the table of contents.
+"""
+
+from __future__ import annotations
+
+import importlib.metadata
+import io
+import json
+import shutil
+import subprocess
+import sys
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE / "assets" / "py"))
+
+import render  # noqa: E402  (it lives beside the files that the browser gets)
+
+DIST = HERE / "dist"
+WORK = HERE / "build"
+NODE = HERE / "node_modules"
+ASSETS = HERE / "assets"
+
+RUNTIME = {
+    "pyscript": (NODE / "@pyscript/core/dist", ("core.js", "core-*.js", "error-*.js", "toml-*.js")),
+    "pyodide": (NODE / "pyodide", ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")),
+    "micropython": (
+        NODE / "@micropython/micropython-webassembly-pyscript",
+        ("micropython.mjs", "micropython.wasm"),
+    ),
+}
+"""Folder under ``assets/runtime/`` -> where it comes from and which files a visit asks for."""
+
+PAGE_SIDE = ("page.py", "worker.py")
+"""Python that the browser gets as text, because PyScript reads it by address."""
+
+LICENCES: Mapping[str, Path] = {
+    "cpython": HERE / "licencias/cpython.txt",
+    "micropython": HERE / "licencias/micropython.txt",
+    "pico": NODE / "@picocss/pico/LICENSE.md",
+    "polyscript": NODE / "polyscript/LICENSE",
+    "pyodide": HERE / "licencias/pyodide.txt",
+    "pyscript": NODE / "@pyscript/core/LICENSE",
+    "calculadora-vram": HERE / "LICENSE",
+}
+"""Name -> text of the licence of each thing that the site ships; jinja2 and MarkupSafe carry theirs themselves."""
+
+
+def build(dist: Path = DIST) -> None:
+    """Write the site."""
+    start_afresh(dist)
+    copy_runtime(dist)
+    copy_styles(dist)
+    copy_page_side(dist)
+    pack_python(dist)
+    write_interpreter(dist)
+    write_licences(dist)
+    write_pages(dist)
+
+
+def start_afresh(dist: Path) -> None:
+    """Leave an empty ``dist`` and a folder for intermediate files."""
+    shutil.rmtree(dist, ignore_errors=True)
+    dist.mkdir(parents=True)
+    WORK.mkdir(exist_ok=True)
+
+
+def copy_runtime(dist: Path) -> None:
+    """Copy the files of PyScript, Pyodide and MicroPython that a visit asks for."""
+    for name, (source, patterns) in RUNTIME.items():
+        for pattern in patterns:
+            found = sorted(source.glob(pattern))
+            if not found:
+                raise FileNotFoundError(f"{name}: no {pattern} in node_modules: run npm ci")
+            for path in found:
+                copy(path, dist / "assets/runtime" / name / path.name)
+
+
+def copy_styles(dist: Path) -> None:
+    """Copy Pico, our own styles and the icon."""
+    copy(NODE / "@picocss/pico/css/pico.min.css", dist / "assets/styles/pico.min.css")
+    for path in sorted((ASSETS / "styles").glob("*.css")):
+        copy(path, dist / "assets/styles" / path.name)
+    for path in sorted(ASSETS.glob("*.svg")):
+        copy(path, dist / "assets" / path.name)
+
+
+def copy_page_side(dist: Path) -> None:
+    """Copy what PyScript reads by address: its configuration and the two files that know the browser."""
+    copy(HERE / "pyscript.toml", dist / "pyscript.toml")
+    for name in PAGE_SIDE:
+        copy(ASSETS / "py" / name, dist / "assets/py" / name)
+
+
+def pack_python(dist: Path) -> None:
+    """Compile Python's library and our own, with the Python that runs in the browser, into one archive each."""
+    sources = WORK / "app-sources.zip"
+    write_zip(sources, dict(app_files()))
+    jobs = [
+        {
+            "source": str(NODE / "pyodide/python_stdlib.zip"),
+            "target": str(dist / "assets/runtime/pyodide/library.zip"),
+        },
+        {"source": str(sources), "target": str(dist / "assets/app.zip")},
+    ]
+    (WORK / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
+    subprocess.run(["node", str(HERE / "tools/pack.mjs"), str(WORK / "jobs.json")], check=True, cwd=HERE)
+
+
+def app_files() -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of all that the worker imports or reads: calc, rendering, templates, jinja2, MarkupSafe."""
+    for path in sorted((HERE / "calc").rglob("*")):
+        if path.suffix in {".py", ".json"} and path.name != "__main__.py":
+            yield path.relative_to(HERE).as_posix(), path.read_bytes()
+    for path in sorted((ASSETS / "py").glob("*.py")):
+        if path.name not in PAGE_SIDE:
+            yield path.name, path.read_bytes()
+    for path in sorted((ASSETS / "templates").rglob("*.html")):
+        yield path.relative_to(ASSETS).as_posix(), path.read_bytes()
+    for package in ("jinja2", "markupsafe"):
+        for path in sorted(package_folder(package).rglob("*.py")):
+            yield f"{package}/{path.relative_to(package_folder(package)).as_posix()}", path.read_bytes()
+
+
+def package_folder(name: str) -> Path:
+    """Return the folder of an installed package."""
+    found = importlib.metadata.distribution(name).locate_file(name)
+    return Path(str(found))
+
+
+def write_interpreter(dist: Path) -> None:
+    """Write the module that starts Pyodide, with what Pyodide wants to know of its own build inside it."""
+    lock = json.loads((NODE / "pyodide/pyodide-lock.json").read_text(encoding="utf-8"))
+    text = (ASSETS / "interpreter.mjs").read_text(encoding="utf-8")
+    known = json.dumps({"info": lock["info"], "packages": {}}, sort_keys=True)
+    write(dist / "assets/runtime/pyodide/interpreter.mjs", text.replace('"PYODIDE_LOCK"', known))
+
+
+def write_licences(dist: Path) -> None:
+    """Write the licence of everything that the site ships."""
+    for name, path in LICENCES.items():
+        copy(path, dist / "licencias" / f"{name}.txt")
+    for package in ("jinja2", "markupsafe"):
+        files = importlib.metadata.files(package) or []
+        (licence,) = [f for f in files if f.name.startswith("LICENSE")]
+        copy(Path(str(licence.locate())), dist / "licencias" / f"{package}.txt")
+
+
+def write_pages(dist: Path) -> None:
+    """Render every page with its default inputs."""
+    for name, address in render.PAGES.items():
+        write(dist / address / "index.html", render.page(name))
+
+
+def copy(source: Path, target: Path) -> None:
+    """Copy one file, making its folder."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    shutil.copyfile(source, target)
+
+
+def write(target: Path, text: str) -> None:
+    """Write one text file, making its folder."""
+    target.parent.mkdir(parents=True, exist_ok=True)
+    target.write_text(text, encoding="utf-8", newline="\n")
+
+
+def write_zip(target: Path, files: Mapping[str, bytes]) -> None:
+    """Write a zip whose bytes depend only on the names and contents of its files."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, data in sorted(files.items()):
+            archive.writestr(zipfile.ZipInfo(name, (1980, 1, 1, 0, 0, 0)), data)
+    target.write_bytes(buffer.getvalue())
+
+
+if __name__ == "__main__":
+    build()
