@@ -8,11 +8,12 @@ from calc.errors import UnsupportedArchitecture
 from calc.hf_config import llama
 from calc.hf_config.closest import closest
 from calc.hf_config.defaults import DEFAULTS
+from calc.hf_config.hybrid_families import HYBRIDS
 from calc.hf_config.reader import Reader, shown
 
 Builder = Callable[[Reader], Architecture]
 
-DECODERS: Final[Mapping[str, Builder]] = {**llama.FAMILIES}
+DECODERS: Final[Mapping[str, Builder]] = {**llama.FAMILIES, **HYBRIDS}
 
 
 def build_with(families: Mapping[str, Builder], reader: Reader, model_type: str) -> Architecture:

@@ -8,6 +8,8 @@ to the heads, ``head_dim`` equal to hidden size / heads. Keys that no builder re
 from collections.abc import Mapping
 from typing import Final
 
+from calc.hf_config.defaults_hybrids import HYBRID_DEFAULTS
+
 _COLUMNS: Final = (
     "vocab_size",
     "hidden_size",
@@ -84,4 +86,4 @@ _EVERYWHERE: Final[Mapping[str, object]] = {
 DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
     name: {**_EVERYWHERE, **dict(zip(_COLUMNS, row, strict=True)), **_OTHER.get(name, {})}
     for name, row in _TABLE.items()
-}
+} | {name: {**_EVERYWHERE, **row} for name, row in HYBRID_DEFAULTS.items()}

@@ -1,0 +1,62 @@
+"""The frame around a hybrid's layers: token table, final norm, head; and the names of its kinds of layers."""
+
+from collections.abc import Mapping, Sequence
+from typing import Final
+
+from calc.architecture import Architecture, Layer, Tensor, TensorKind
+from calc.hf_config.parts import FULL, Tensors, embedding, head, linear, norm
+from calc.hf_config.reader import Reader
+
+LINEAR: Final = "linear_attention"
+HYBRID: Final = "hybrid"
+_SYNONYMS: Final[Mapping[str, str]] = {"mamba": LINEAR, "attention": FULL}
+"""Older names of the same kinds (``remap_legacy_layer_types`` in ``configuration_utils.py``)."""
+
+
+def layer_kinds(
+    reader: Reader, *keys: str, depth: int, kinds: Sequence[str], fallback: Sequence[str]
+) -> tuple[str, ...]:
+    """The kind of each layer, old and new names alike; ``fallback`` is the class's own pattern."""
+    old = [name for name, new in _SYNONYMS.items() if new in kinds]
+    words = reader.optional_words(*keys, choices=(*kinds, *old), length=depth)
+    return tuple(_SYNONYMS.get(word, word) for word in (words or fallback))
+
+
+def decoder(
+    reader: Reader,
+    layers: tuple[Layer, ...],
+    *,
+    final_norm: str = "model.norm",
+    embeddings: str = "model.embed_tokens",
+    layer_prefix: str = "model.layers.*",
+    extra: Tensors = (),
+    shared: Tensors = (),
+) -> Architecture:
+    """Wrap layers into a model with one token table, one final norm and a head (absent if tied)."""
+    hidden_size, vocab_size = reader.size("hidden_size"), reader.size("vocab_size")
+    tied = reader.boolean("tie_word_embeddings")
+    return Architecture(
+        model_type=reader.text("model_type"),
+        hidden_size=hidden_size,
+        vocab_size=vocab_size,
+        layers=layers,
+        layer_prefix=layer_prefix,
+        tensors=embedding(embeddings, vocab_size, hidden_size)
+        + extra
+        + norm(final_norm, hidden_size)
+        + head("lm_head", vocab_size, hidden_size, tied=tied),
+        tie_word_embeddings=tied,
+        max_position_embeddings=reader.optional_integer("max_position_embeddings"),
+        shared=shared,
+    )
+
+
+def router(name: str, experts: int, hidden_size: int) -> Tensors:
+    """The matrix that scores experts, where the class holds it as a bare parameter: no adapter reaches it."""
+    return (Tensor(name=f"{name}.weight", shape=(experts, hidden_size), kind=TensorKind.OTHER),)
+
+
+def up_down(name: str, hidden_size: int, width: int, *, bias: bool = False) -> Tensors:
+    """A feed-forward of two matrices under the names ``up_proj`` and ``down_proj``."""
+    up = linear(f"{name}.up_proj", width, hidden_size, bias=bias)
+    return up + linear(f"{name}.down_proj", hidden_size, width, bias=bias)
