@@ -1,7 +1,7 @@
 """The published laws and measurements behind the estimator, by key.
 
-A component of an estimate names its sources by these keys, and the page prints them. Titles are as published; papers are
-pinned to the version that was read; ``note`` is the place inside the source, never a sentence.
+A component of an estimate names its sources by these keys, and the page prints them. Titles are as published; papers
+are pinned to a version; ``note`` is the place inside the source, never a sentence.
 """
 
 from collections.abc import Mapping
@@ -104,7 +104,10 @@ _ATTENTION = {
         "2501.08313v1", "MiniMax-01: Scaling Foundation Models with Lightning Attention", "§2.2"
     ),
     "transformers-cache": _file(
-        "huggingface/transformers", "v5.24.0", "src/transformers/cache_utils.py", "Transformers: cache_utils.py"
+        "huggingface/transformers",
+        "67dd5524d384fdf6b20f6123e7a9d74e6ed96345",
+        "src/transformers/cache_utils.py",
+        "Transformers: cache_utils.py",
     ),
 }
 
@@ -113,7 +116,7 @@ _PRECISION = {
         "2210.17323v2", "GPTQ: Accurate Post-Training Quantization for Generative Pre-trained Transformers", "§4"
     ),
     "awq-2023": _paper(
-        "2306.00978v5",
+        "2306.00978v1",
         "AWQ: Activation-aware Weight Quantization for LLM Compression and Acceleration",
         "§3",
     ),
@@ -123,7 +126,7 @@ _PRECISION = {
     "ocp-mx-2023": _page(
         "https://www.opencompute.org/documents/ocp-microscaling-formats-mx-v1-0-spec-final-pdf",
         "OCP Microscaling Formats (MX) Specification, version 1.0",
-        "§5.2",
+        "MXFP4, k = 32",
     ),
     "gguf-blocks": _file(
         "ggml-org/llama.cpp",
@@ -142,19 +145,24 @@ _PRECISION = {
     "ieee-754": _page(
         "https://doi.org/10.1109/IEEESTD.2019.8766229", "IEEE Standard for Floating-Point Arithmetic (754-2019)", "§3.6"
     ),
-    "bfloat16": _paper("1905.12322v3", "A Study of BFLOAT16 for Deep Learning Training", "§3"),
+    "bfloat16": _paper("1905.12322v3", "A Study of BFLOAT16 for Deep Learning Training"),
 }
 
 _MODEL = {
     "hf-config": _page("https://huggingface.co/docs/transformers/v5.0.0/main_classes/configuration", "Configuration"),
-    "tied-embeddings-2016": _paper("1608.05859v3", "Using the Output Embedding to Improve Language Models", "§3"),
+    "tied-embeddings-2016": _paper("1608.05859v3", "Using the Output Embedding to Improve Language Models"),
     "switch-2021": _paper(
         "2101.03961v3",
         "Switch Transformers: Scaling to Trillion Parameter Models with Simple and Efficient Sparsity",
         "§2",
     ),
     "mixtral-2024": _paper("2401.04088v1", "Mixtral of Experts", "§2.1"),
-    "peft-lora": _file("huggingface/peft", "v0.17.0", "src/peft/tuners/lora/layer.py", "PEFT: tuners/lora/layer.py"),
+    "peft-lora": _file(
+        "huggingface/peft",
+        "b28a09c44695163806dc2d560ec2faa1ce2949c5",
+        "src/peft/tuners/lora/layer.py",
+        "PEFT: tuners/lora/layer.py",
+    ),
 }
 
 _DEVICE = {
@@ -171,8 +179,15 @@ _DEVICE = {
     "cuda-allocator": _page(
         "https://docs.pytorch.org/docs/2.9/notes/cuda.html#cuda-memory-management", "CUDA semantics: memory management"
     ),
-    "vllm-memory": _file("vllm-project/vllm", "v0.11.0", "vllm/config/cache.py", "vLLM: CacheConfig"),
-    "llama-cpp-kv": _file("ggml-org/llama.cpp", "b4600", "src/llama-kv-cache.cpp", "llama.cpp: llama-kv-cache.cpp"),
+    "vllm-memory": _file(
+        "vllm-project/vllm", "c1d86421174a87056edc90a41dc9942391509e84", "vllm/config/cache.py", "vLLM: CacheConfig"
+    ),
+    "llama-cpp-kv": _file(
+        "ggml-org/llama.cpp",
+        "3514e9f6e795d3b3cd88d6614f6c07e7ce6f916f",
+        "src/llama-kv-cache.cpp",
+        "llama.cpp: llama-kv-cache.cpp",
+    ),
     "fms-acceleration": _file(
         "foundation-model-stack/fms-acceleration",
         "876e2ed6fc4e966785e3f4315f5ee3cdf8e3d097",
