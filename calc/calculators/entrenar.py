@@ -12,7 +12,7 @@ from math import ceil
 from types import MappingProxyType
 from typing import Final
 
-from calc.calculators import ids
+from calc import catalog
 from calc.calculators.calculator import Calculator, inputs
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Result
@@ -113,7 +113,7 @@ def calculate(parsed: Parsed) -> Result:
         calculator="entrenar",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, ids.gpus().values()),
+        fits=fit(estimate, catalog.gpus()),
         notes=tuple(notes),
         figures={
             "parameters": parameters,

@@ -14,7 +14,7 @@ from fractions import Fraction
 from types import MappingProxyType
 from typing import Final, TypeVar
 
-from calc.calculators import ids
+from calc import catalog
 from calc.calculators.numerals import read_decimal, read_integer
 from calc.errors import InvalidInput
 
@@ -95,9 +95,9 @@ class Field:
         """Ids that the field accepts, in the order to offer them; none for numbers."""
         match self.kind:
             case Kind.MODEL:
-                return (*ids.model_ids(), *(("custom",) if self.custom else ()))
+                return (*(model.id for model in catalog.models()), *(("custom",) if self.custom else ()))
             case Kind.GPU:
-                return ids.gpu_ids()
+                return tuple(gpu.id for gpu in catalog.gpus())
             case Kind.FLAG:
                 return ("yes", "no")
         return self.choices

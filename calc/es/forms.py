@@ -1,0 +1,215 @@
+"""The words of the forms: labels, hints, choices, units. A hint says in one line what the field does to memory."""
+
+from collections.abc import Mapping
+from typing import Final
+
+CALCULATORS: Final[Mapping[str, str]] = {
+    "gpu": "Calculadora de VRAM de GPU",
+    "entrenar": "VRAM para entrenar",
+    "acumulacion": "Acumulación de gradientes",
+    "inferencia": "VRAM para inferencia",
+    "lora": "LoRA y QLoRA",
+}
+"""Name of each calculator."""
+
+SUMMARIES: Final[Mapping[str, str]] = {
+    "gpu": "memoria de un modelo, en inferencia o en entrenamiento, y GPU en las que cabe",
+    "entrenar": "memoria para entrenar a partir de los bytes por parámetro",
+    "acumulacion": "lote efectivo y memoria de activaciones con acumulación de gradientes",
+    "inferencia": "memoria para servir un modelo según el motor y las peticiones simultáneas",
+    "lora": "parámetros, archivo y memoria de un adaptador LoRA o QLoRA",
+}
+"""What each calculator is for, in one line."""
+
+FIELD_LABELS: Final[Mapping[str, str]] = {
+    "model": "Modelo",
+    "parameters": "Parámetros",
+    "hidden-size": "Tamaño oculto",
+    "layers": "Capas",
+    "kv-heads": "Cabezas KV",
+    "head-dim": "Tamaño de cabeza",
+    "workload": "Uso",
+    "precision": "Precisión de los pesos",
+    "batch": "Tamaño de lote",
+    "context": "Longitud de secuencia",
+    "optimizer": "Optimizador",
+    "mixed-precision": "Precisión mixta",
+    "checkpointing": "Puntos de control de activaciones",
+    "attention-kernel": "Cálculo de la atención",
+    "kv-precision": "Precisión de la caché KV",
+    "runtime": "Contexto y bibliotecas de la GPU",
+    "gpu": "GPU",
+    "unit": "Unidad",
+    "bytes-per-parameter": "Bytes por parámetro",
+    "activations": "Memoria de activaciones",
+    "micro-batch": "Microlote por GPU",
+    "steps": "Pasos de acumulación",
+    "gpus": "GPU en paralelo de datos",
+    "activation-per-sample": "Activaciones por muestra",
+    "concurrency": "Peticiones simultáneas",
+    "engine": "Motor de inferencia",
+    "rank": "Rango",
+    "targets": "Matrices adaptadas",
+    "method": "Método",
+}
+
+FIELD_HINTS: Final[Mapping[str, str]] = {
+    "model": "Fija los pesos, la caché KV y las activaciones: se usan las formas exactas de sus tensores.",
+    "parameters": "Los pesos crecen en proporción directa; 7 quiere decir 7 miles de millones.",
+    "hidden-size": "La caché KV y las activaciones crecen con este ancho.",
+    "layers": "Cada capa guarda su parte de la caché KV y de las activaciones.",
+    "kv-heads": "Menos cabezas KV que de consulta encogen la caché; si se deja vacío, hay tantas como de consulta.",
+    "head-dim": "La caché KV es proporcional a este tamaño; si se deja vacío, se deduce del tamaño oculto.",
+    "workload": "Entrenar añade gradientes, estados del optimizador y activaciones; inferir añade la caché KV.",
+    "precision": "Los bits de cada peso: con la mitad de bits, los pesos ocupan la mitad.",
+    "batch": "Secuencias a la vez: multiplica la caché KV y las activaciones, no los pesos.",
+    "context": "Tokens de cada secuencia, entrada y respuesta juntas: la caché KV crece con ellos.",
+    "optimizer": "AdamW guarda dos valores por parámetro; otros guardan menos o ninguno.",
+    "mixed-precision": "Añade una copia maestra de los pesos en 32 bits: 4 bytes por parámetro.",
+    "checkpointing": "Guarda menos activaciones y las vuelve a calcular: menos memoria, más tiempo.",
+    "attention-kernel": "La atención clásica guarda una tabla que crece con el cuadrado de la secuencia.",
+    "kv-precision": "Los bits de cada valor guardado: con 8 bits la caché ocupa la mitad que con 16.",
+    "runtime": "Lo que la GPU gasta antes del primer peso; si se deja vacío, se usa el valor medido.",
+    "gpu": "La tarjeta con la que se compara el resultado; no cambia la memoria necesaria.",
+    "unit": "1 GiB son 2³⁰ bytes; 1 GB son 10⁹ bytes, un 7\u00a0% menos.",
+    "bytes-per-parameter": "Peso, gradiente, copia maestra y estados del optimizador de cada parámetro.",
+    "activations": "Se suma a los estados del modelo; con 0 no se cuenta.",
+    "micro-batch": "Muestras que pasan a la vez por cada GPU: la memoria de activaciones es proporcional.",
+    "steps": "Microlotes que se suman antes de actualizar los pesos: no cambian la memoria.",
+    "gpus": "Cada GPU procesa sus propios microlotes: multiplican el lote efectivo, no la memoria de cada una.",
+    "activation-per-sample": "Lo que una muestra deja guardado para el paso hacia atrás.",
+    "concurrency": "Cada petición en curso tiene su propia caché KV.",
+    "engine": "Cada motor reserva la caché KV y su espacio de trabajo a su manera.",
+    "rank": "Los parámetros del adaptador crecen en proporción directa al rango.",
+    "targets": "Cada matriz adaptada añade r · (entrada + salida) parámetros.",
+    "method": "QLoRA guarda el modelo base en 4 bits: los pesos ocupan cerca de la cuarta parte.",
+}
+
+_YES_NO: Final = {"yes": "Sí", "no": "No"}
+
+_GGUF: Final = {
+    name: f"GGUF {name.upper()}"
+    for name in (
+        *("q8_0", "q6_k", "q5_k", "q5_1", "q5_0", "q4_k", "q4_1", "q4_0", "iq4_nl", "iq4_xs", "nvfp4"),
+        *("q3_k", "iq3_s", "iq3_xxs", "q2_k", "iq2_s", "iq2_xs", "iq2_xxs", "tq2_0", "tq1_0", "iq1_m", "iq1_s", "q1_0"),
+    )
+}
+
+CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
+    "model": {"custom": "Personalizado"},
+    "workload": {"inference": "Inferencia", "training": "Entrenamiento"},
+    "precision": {
+        "float32": "float32 (32 bits)",
+        "bfloat16": "bfloat16 (16 bits)",
+        "float16": "float16 (16 bits)",
+        "fp8": "fp8 (8 bits)",
+        "int8": "int8 (8 bits)",
+        "int4": "int4 (4 bits, grupos de 128)",
+        "nf4": "NF4 de bitsandbytes",
+        "nf4-dq": "NF4 con doble cuantización",
+        "gptq-4bit": "GPTQ de 4 bits",
+        "awq-4bit": "AWQ de 4 bits",
+        "mxfp4": "MXFP4",
+        **_GGUF,
+    },
+    "kv-precision": {
+        "auto": "Automática (16 bits)",
+        "float32": "float32 (32 bits)",
+        "bfloat16": "bfloat16 (16 bits)",
+        "float16": "float16 (16 bits)",
+        "fp8": "fp8 (8 bits)",
+        "int8": "int8 (8 bits)",
+        **{name: _GGUF[name] for name in ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")},
+    },
+    "optimizer": {
+        "adamw": "Adam o AdamW (8 bytes por parámetro)",
+        "sgd-momentum": "SGD con momento (4 bytes por parámetro)",
+        "sgd": "SGD sin momento (0 bytes)",
+        "adamw-8bit": "AdamW de 8 bits (2 bytes por parámetro)",
+        "adafactor": "Adafactor (filas y columnas)",
+        "lion": "Lion (4 bytes por parámetro)",
+    },
+    "mixed-precision": _YES_NO,
+    "checkpointing": {
+        "none": "Ninguno: se guarda todo",
+        "selective": "Selectivo: solo la atención se recalcula",
+        "full": "Completo: una entrada por capa",
+        "sqrt": "Uno de cada √L capas",
+    },
+    "attention-kernel": {"flash": "FlashAttention o SDPA", "eager": "Clásica, con la tabla en memoria"},
+    "unit": {"GiB": "GiB", "GB": "GB"},
+    "bytes-per-parameter": {
+        "16": "16: Adam, precisión mixta",
+        "12": "12: Adam de 8 bits",
+        "8": "8: SGD con momento",
+        "20": "20: Adam, precisión mixta y gradientes también en 32 bits",
+        "18": "18: Adam, gradientes en 32 bits (Megatron)",
+        "16-float32": "16: Adam, todo en 32 bits",
+        "12-lion": "12: Lion, precisión mixta",
+        "10": "10: Adam de 8 bits, gradientes en 16 bits",
+        "8-bfloat16": "8: Adam, todo en 16 bits",
+        "6": "6: Adam de 8 bits sin copia maestra",
+        "4": "4: SGD sin momento",
+    },
+    "engine": {
+        "exact": "Solo lo imprescindible",
+        "transformers": "Transformers",
+        "vllm": "vLLM",
+        "llama.cpp": "llama.cpp",
+    },
+    "targets": {
+        "all-linear": "Todas las lineales",
+        "attention": "Solo la atención",
+        "q-v": "Solo Q y V",
+    },
+    "method": {"lora": "LoRA", "qlora": "QLoRA"},
+}
+"""Words of each choice, by field."""
+
+CHOICE_HINTS: Final[Mapping[str, Mapping[str, str]]] = {
+    "bytes-per-parameter": {
+        "16": "2 del peso, 2 del gradiente, 4 de la copia maestra y 8 de los dos momentos de Adam.",
+        "12": "2 del peso, 4 del gradiente en 32 bits, 4 de la copia maestra y 2 de los momentos en 8 bits.",
+        "8": "2 del peso, 2 del gradiente y 4 del momento; sin copia maestra.",
+        "20": "2 del peso, 2 y 4 del gradiente en 16 y en 32 bits, 4 de la copia maestra y 8 de los momentos.",
+        "18": "2 del peso, 4 del gradiente en 32 bits, 4 de la copia maestra y 8 de los momentos.",
+        "16-float32": "4 del peso, 4 del gradiente y 8 de los momentos; sin copia maestra.",
+        "12-lion": "2 del peso, 2 del gradiente, 4 de la copia maestra y 4 del único momento de Lion.",
+        "10": "2 del peso, 2 del gradiente, 4 de la copia maestra y 2 de los momentos en 8 bits.",
+        "8-bfloat16": "2 del peso, 2 del gradiente y 4 de los dos momentos en 16 bits; sin copia maestra.",
+        "6": "2 del peso, 2 del gradiente y 2 de los momentos en 8 bits; sin copia maestra.",
+        "4": "2 del peso y 2 del gradiente; sin estados ni copia maestra.",
+    },
+}
+"""What a choice is made of, where its label cannot say it."""
+
+GROUPS: Final[Mapping[str, str]] = {
+    "featured": "Los más consultados",
+    "finer": "Otros formatos",
+    "more": "Más opciones",
+}
+"""Headings of groups of choices and of fields."""
+
+GPU_KINDS: Final[Mapping[str, str]] = {
+    "consumer": "De consumo",
+    "professional": "Profesionales",
+    "data_center": "De centro de datos",
+    "apple": "Apple",
+    "amd": "AMD",
+    "integrated": "De memoria unificada",
+}
+"""Kinds of GPU, as headings and filters."""
+
+UNITS: Final[Mapping[str, str]] = {
+    "GiB": "GiB",
+    "GB": "GB",
+    "billion": "miles de millones",
+    "bytes": "bytes",
+    "tokens": "tokens",
+    "sequences": "secuencias",
+    "requests": "peticiones",
+    "samples": "muestras",
+    "steps": "pasos",
+    "gpus": "GPU",
+}
+"""Words beside an input."""

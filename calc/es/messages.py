@@ -1,0 +1,135 @@
+"""The sentences for errors, notes and verdicts: each code of the core has its words here and only here.
+
+Sentences are templates. ``{name}`` is a parameter in words: bytes with their unit where the name ends in ``_bytes``
+(``{name_gib}`` and ``{name_gb}`` fix the unit), numbers in Spanish style, ids by their names. A parameter is only
+ever text: nothing in it is looked up again.
+"""
+
+from collections.abc import Mapping
+from fractions import Fraction
+from typing import Any, Final
+
+from calc.errors import CalcError, InvalidConfig, UnsupportedArchitecture
+from calc.es.forms import CHOICES
+from calc.es.nomenclature import component_name
+from calc.es.numbers import bytes_text, number_text
+from calc.estimate import Note
+
+ERRORS: Final[Mapping[str, str]] = {
+    "empty": "Introduce un valor para ver los resultados.",
+    "too_long": "El texto es demasiado largo: el máximo son {maximum} caracteres.",
+    "not_a_number": "Debe ser un número escrito con cifras.",
+    "not_an_integer": "Debe ser un número entero, sin decimales.",
+    "not_finite": "Debe ser un número finito.",
+    "exponent": "Debe escribirse con todas sus cifras, sin exponente.",
+    "too_many_digits": "Tiene demasiadas cifras: el máximo son {maximum}.",
+    "negative": "No puede ser negativo.",
+    "zero": "Debe ser mayor que cero.",
+    "too_small": "El mínimo es {minimum}.",
+    "too_large": "El máximo es {maximum}.",
+    "not_a_flag": "Debe ser «yes» o «no».",
+    "unknown_choice": "«{value}» no es una de las opciones.",
+    "unknown_model": "No hay ningún modelo «{value}» en el catálogo.",
+    "unknown_gpu": "No hay ninguna GPU «{value}» en el catálogo.",
+    "unknown_calculator": "No hay ninguna calculadora «{value}».",
+    "unknown_flag": "No existe esta opción.",
+    "unexpected_argument": "Sobra «{value}»: los datos se dan con opciones.",
+    "missing_value": "Falta el valor.",
+    "unreadable_file": "No se puede leer «{value}».",
+    "file_too_large": "«{value}» ocupa más de {maximum_bytes}: no es un config.json.",
+    "not_json": "«{value}» no contiene JSON válido.",
+}
+"""Sentence of each error of an input, a flag or a file as such."""
+
+CONFIG_ERRORS: Final[Mapping[str, str]] = {
+    "missing_key": "falta la clave.",
+    "not_an_object": "debe ser un objeto y es {value}.",
+    "not_a_list": "debe ser una lista y es {value}.",
+    "not_a_text": "debe ser un texto corto y es {value}.",
+    "not_a_number": "debe ser un número y es {value}.",
+    "not_a_boolean": "debe ser true o false y es {value}.",
+    "not_an_integer": "debe ser un entero y es {value}.",
+    "not_a_choice": "{value} no es ninguno de los valores conocidos ({choices}).",
+    "out_of_range": "vale {value} y debe estar entre {minimum} y {maximum}.",
+    "wrong_length": "la lista tiene {length} elementos, que no son los que corresponden.",
+    "inconsistent": "no concuerda con las demás claves.",
+    "unknown_architecture": "la arquitectura «{model_type}» todavía no se conoce.",
+}
+"""End of the sentence about a key of a ``config.json``; it begins with the path of the key."""
+
+NOTES: Final[Mapping[str, str]] = {
+    "activations_not_counted": "No se cuentan las activaciones: dependen del lote, de la secuencia y del modelo.",
+    "runtime_not_counted": "No se cuenta lo que gastan el contexto y las bibliotecas de cada GPU, cerca de 1\u00a0GiB.",
+    "steps_add_no_activations": "Con acumulación, las activaciones se liberan tras cada microlote: {steps} pasos "
+    "ocupan lo mismo que uno. Sin ella, el mismo lote pediría {without_bytes}.",
+    "gradients_stay_allocated": "Desde el segundo paso, los gradientes siguen en memoria durante el paso hacia "
+    "delante: el pico puede subir una vez por su tamaño, pero no crece con los pasos.",
+    "each_gpu_holds_its_own": "La cifra es la de una GPU: cada una de las {gpus} guarda sus propias activaciones.",
+    "simple_kv_cache": "La fórmula simple, 2·b·s·h·L·bytes, daría {simple_bytes} de caché KV; con las cabezas y capas "
+    "de este modelo son {exact_bytes}.",
+    "both_units": "{total_bytes_gib} son {total_bytes_gb}: el mismo número de bytes en otra unidad.",
+    "largest_component": "La parte mayor es {component}: el {percent} % del total.",
+    "context_beyond_maximum": "El modelo declara un máximo de {maximum} tokens y se piden {context}.",
+    "quantized_training": "Entrenar todos los pesos en un formato cuantizado no es habitual: lo usual es QLoRA.",
+    "custom_assumptions": "De un modelo personalizado solo se conocen los datos dados; el resto se supone: red "
+    "intermedia de 8·h/3 con puerta, sin sesgos y, sin vocabulario, sin logits.",
+}
+"""Sentence of each note."""
+
+VERDICTS: Final[Mapping[str, str]] = {"fits": "Cabe", "tight": "Cabe justo", "no_fit": "No cabe"}
+
+
+def error_text(error: CalcError) -> str:
+    """The sentence for an error, whole and with a capital; the page or the command line says at which field.
+
+    Example:
+        >>> from calc.errors import InvalidInput
+        >>> error_text(InvalidInput("too_large", place="batch", maximum=100_000)).replace("\u202f", " ")
+        'El máximo es 100 000.'
+        >>> error_text(InvalidConfig("missing_key", place="text_config.hidden_size"))
+        'text_config.hidden_size: falta la clave.'
+    """
+    words = {name: _words(name, value, "GiB") for name, value in error.params.items()}
+    if isinstance(error, InvalidConfig | UnsupportedArchitecture):
+        return f"{error.place or 'config.json'}: {CONFIG_ERRORS[error.code].format_map(words)}{_closest(error)}"
+    return ERRORS[error.code].format_map(words) + _closest(error)
+
+
+def _closest(error: CalcError) -> str:
+    near = error.params.get("closest") or ()
+    names = (near,) if isinstance(near, str) else tuple(near)
+    if names:
+        return f" ¿Se buscaba {_alternatives(names)}?"
+    known = error.params.get("options") or error.params.get("known") or ()
+    return f" Se admite {_alternatives(tuple(known))}." if 0 < len(known) <= 12 else ""
+
+
+def _alternatives(names: tuple[str, ...]) -> str:
+    return " o ".join(filter(None, (", ".join(names[:-1]), names[-1])))
+
+
+def note_text(note: Note, unit: str = "GiB") -> str:
+    """The sentence for a note, with bytes in this unit.
+
+    Example:
+        >>> one = Note(code="simple_kv_cache", params={"simple_bytes": 4 * 2**30, "exact_bytes": 2**30})
+        >>> note_text(one).replace("\u00a0", " ").partition("daría ")[2]
+        '4 GiB de caché KV; con las cabezas y capas de este modelo son 1 GiB.'
+    """
+    words: dict[str, str] = {}
+    for name, value in note.params.items():
+        words[name] = _words(name, value, unit)
+        if name.endswith("_bytes") and isinstance(value, int):
+            words |= {f"{name}_gib": bytes_text(value, "GiB"), f"{name}_gb": bytes_text(value, "GB")}
+    return NOTES[note.code].format_map(words)
+
+
+def _words(name: str, value: Any, unit: str) -> str:
+    if name == "component":
+        text = component_name(str(value))
+        return text[0].lower() + text[1:]
+    if isinstance(value, bool):
+        return "sí" if value else "no"
+    if isinstance(value, int | Fraction):
+        return bytes_text(int(value), unit) if name.endswith("_bytes") else number_text(value, 9)
+    return CHOICES.get(name.replace("_", "-"), {}).get(value, str(value)) if isinstance(value, str) else str(value)
