@@ -194,12 +194,12 @@ def visible(fields: Iterable[Field], text: Mapping[str, str]) -> tuple[str, ...]
 
 
 def canonical(text: str) -> str:
-    """The id that a text stands for: no outer spaces, lower case unless a unit, usual aliases resolved.
+    """The id that a text stands for, in lower case: no outer spaces, inner ones as hyphens, usual aliases resolved.
 
-    >>> canonical(" BF16 "), canonical("GiB")
-    ('bfloat16', 'gib')
+    >>> canonical(" BF16 "), canonical("RTX 4090"), canonical("GiB")
+    ('bfloat16', 'rtx-4090', 'gib')
     """
-    word = text[:MAX_TEXT].strip().lower()
+    word = "-".join(text[:MAX_TEXT].lower().split())
     return ALIASES.get(word, word)
 
 

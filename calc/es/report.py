@@ -1,0 +1,162 @@
+"""A result as plain text for a terminal: the answer, its parts, the GPUs and the remarks."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Final
+
+from calc.calculators import CALCULATORS as DECLARED
+from calc.calculators import Field, Kind, Result
+from calc.es.forms import CALCULATORS, FIELD_HINTS, FIELD_LABELS, SUMMARIES, UNITS
+from calc.es.messages import VERDICTS, note_text
+from calc.es.nomenclature import component_name
+from calc.es.numbers import bytes_text, count_text, number_text, percent_text
+from calc.estimate import Component
+from calc.fit import Fit, Verdict
+
+MAX_GPUS: Final = 12
+"""GPUs in the table of the terminal: the chosen one, those that fit with least to spare, those that come closest."""
+
+_FIGURES: Final[Mapping[str, tuple[str, Callable[[int], str]]]] = {
+    "effective_batch": ("Lote efectivo", number_text),
+    "parameters": ("Parámetros", count_text),
+    "trainable_parameters": ("Parámetros entrenables", number_text),
+    "adapter_file_bytes": ("Archivo del adaptador", bytes_text),
+}
+
+
+def report(result: Result) -> str:
+    """The whole result in words, with bytes in the unit of the inputs (GB in the simple calculators)."""
+    unit = str(result.inputs.get("unit", "GB" if "unit" not in _names(result.calculator) else "GiB"))
+    parts = [
+        CALCULATORS[result.calculator],
+        "\n".join(_figures(result, unit)),
+        _components(result, unit),
+        _alternatives(result, unit),
+        _gpus(result, unit),
+        "\n".join(f"· {note_text(note, unit)}" for note in result.notes),
+    ]
+    return "\n\n".join(part for part in parts if part)
+
+
+def _names(calculator: str) -> tuple[str, ...]:
+    return tuple(field.name for field in DECLARED[calculator].fields)
+
+
+def _figures(result: Result, unit: str) -> Iterable[str]:
+    estimate = result.estimate
+    yield f"Total: {bytes_text(estimate.total, unit)}" + (
+        f" (entre {bytes_text(estimate.low, unit)} y {bytes_text(estimate.high, unit)})"
+        if estimate.low < estimate.high
+        else ""
+    )
+    for name, (label, words) in _FIGURES.items():
+        value = result.figures.get(name)
+        if isinstance(value, int):
+            yield f"{label}: {words(value)}"
+
+
+def _components(result: Result, unit: str) -> str:
+    other = "GB" if unit == "GiB" else "GiB"
+    rows = [
+        (component_name(part.name), bytes_text(part.bytes, unit), bytes_text(part.bytes, other), _range(part, unit))
+        for part in result.estimate.components
+    ]
+    return table(("Parte", unit, other, "Intervalo"), rows)
+
+
+def _range(part: Component, unit: str) -> str:
+    return "exacto" if part.exact else f"{bytes_text(part.low, unit)} – {bytes_text(part.high, unit)}"
+
+
+def _alternatives(result: Result, unit: str) -> str:
+    rows = [(ALTERNATIVES[name], bytes_text(one.total, unit)) for name, one in result.alternatives.items()]
+    return table(("Comparación", "Total"), rows) if rows else ""
+
+
+ALTERNATIVES: Final = {"full": "Ajuste fino completo", "lora": "LoRA", "qlora": "QLoRA"}
+"""Names of the estimates that stand beside the answer."""
+
+
+def _gpus(result: Result, unit: str) -> str:
+    chosen = result.inputs.get("gpu")
+    ordered = sorted_fits(result.fits)
+    listed = [one for one in ordered if one.gpu.id == chosen] + [one for one in ordered if one.gpu.id != chosen]
+    rows = [
+        (
+            one.gpu.name,
+            bytes_text(one.gpu.capacity, unit),
+            percent_text(one.used_fraction),
+            VERDICTS[one.verdict.value],
+            number_text(one.count) if one.count else "–",
+        )
+        for one in listed[:MAX_GPUS]
+    ]
+    return table(("GPU", "Memoria útil", "Uso", "Veredicto", "Hacen falta"), rows) if rows else ""
+
+
+def sorted_fits(fits: Iterable[Fit]) -> list[Fit]:
+    """Those that fit first, the smallest of them at the top; then those that come closest."""
+    rank = {Verdict.FITS: 0, Verdict.TIGHT: 0, Verdict.NO_FIT: 1}
+    return sorted(fits, key=lambda one: (rank[one.verdict], _distance(one), one.gpu.name))
+
+
+def _distance(one: Fit) -> int:
+    """How far the GPU's capacity is from what is used [B]."""
+    return abs(one.free)
+
+
+def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Columns of text, the first one to the left and the others to the right.
+
+    >>> print(table(("a", "b"), [("uno", "1"), ("dos", "10")]))
+    a     b
+    uno   1
+    dos  10
+    """
+    widths = [max(len(cell) for cell in column) for column in zip(heads, *rows, strict=True)]
+    return "\n".join(
+        "  ".join(
+            cell.ljust(width) if column == 0 else cell.rjust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in (heads, *rows)
+    )
+
+
+def usage() -> str:
+    """Help of the whole command."""
+    lines = [f"  {name:<12} {CALCULATORS[name]}: {SUMMARIES[name]}" for name in DECLARED]
+    return "\n".join(
+        (
+            "Uso: python -m calc CALCULADORA [--opción valor …] [--json]",
+            "",
+            "Calculadoras:",
+            *lines,
+            "",
+            "Las opciones de cada una: python -m calc CALCULADORA --help",
+            "Los números admiten coma o punto decimal; --json escribe el resultado para programas.",
+        )
+    )
+
+
+def usage_of(calculator: str, *, files: bool = False) -> str:
+    """Help of one calculator: each option with its default and what it does to memory."""
+    lines = [f"Uso: python -m calc {calculator} [--opción valor …] [--json]", "", CALCULATORS[calculator], ""]
+    for field in DECLARED[calculator].fields:
+        lines += _option(field)
+    if files:
+        lines += ["  --config ARCHIVO", "      Un config.json propio en lugar de un modelo del catálogo."]
+    return "\n".join(
+        (*lines, "  --json", "      Escribe el resultado en JSON.", "  --help", "      Muestra esta ayuda.")
+    )
+
+
+def _option(field: Field) -> Iterable[str]:
+    unit = f" [{UNITS[field.unit]}]" if field.unit else ""
+    default = f" (por omisión: {field.default})" if field.default else " (opcional)"
+    yield f"  --{field.name} VALOR"
+    yield f"      {FIELD_LABELS[field.name]}{unit}{default}. {FIELD_HINTS[field.name]}"
+    if field.kind in (Kind.CHOICE, Kind.FLAG):
+        yield f"      Valores: {', '.join(field.options())}"
+    if field.shown_when:
+        conditions = (f"--{name} {' o '.join(values)}" for name, values in field.shown_when.items())
+        yield f"      Solo con {' y '.join(conditions)}."
