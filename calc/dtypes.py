@@ -233,6 +233,15 @@ CACHE_BITS: Mapping[str, Fraction] = MappingProxyType(
 """Bits per element of a KV cache, by id: those that Transformers, vLLM or llama.cpp accept."""
 
 
+def whole(value: Fraction) -> int | Fraction:
+    """The same number as an int where it is one, so that formulas show ``16`` and not ``16/1``.
+
+    >>> whole(Fraction(32, 2)), whole(Fraction(65, 8))
+    (16, Fraction(65, 8))
+    """
+    return value.numerator if value.denominator == 1 else value
+
+
 def dtype(name: str, *, place: str = "precision") -> DType:
     """The format of this id.
 

@@ -1,0 +1,149 @@
+"""LoRA: which matrices get an adapter, and how many parameters that is.
+
+An adapter of a matrix ``(out, in)`` is two matrices, ``(r, in)`` and ``(out, r)``: ``r * (in + out)`` parameters
+(Hu et al. 2021, section 4.1). Targets are names of modules, matched as PEFT does, by the end of the module's path.
+
+``all-linear`` is every linear of the model but the head (PEFT's rule), routers and vision towers included. Experts
+count one adapter each where the checkpoint stores one matrix each (Mixtral, Qwen 3 MoE, DeepSeek, OLMoE: modules of
+Transformers up to 4.57); experts stacked in one tensor (gpt-oss, Llama 4) are parameters, not modules, and get none.
+Transformers 5 stacks all experts and PEFT 0.21 then adapts them in another way, so its counts differ for these models.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+
+from calc.architecture import Architecture, Tensor, TensorKind
+from calc.dtypes import dtype
+from calc.errors import InvalidInput
+from calc.inventory import distinct_layers
+
+ALL_LINEAR, ATTENTION, QUERY_VALUE = "all-linear", "attention", "q-v"
+_BLOCKS = {"self_attn", "self_attention", "attn", "attention", "cross_attn"}
+_FUSED = {"query_key_value", "qkv_proj", "Wqkv", "c_attn", "qkv"}
+_QUERY_VALUE = {"q_proj", "v_proj", "q_b_proj", "kv_b_proj"} | _FUSED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Adapter:
+    """One adapted matrix, or ``count`` of the same shape; ``module`` is its path without ``.weight``."""
+
+    module: str
+    out_features: int
+    in_features: int
+    count: int
+
+    def parameters(self, rank: int) -> int:
+        """Parameters of all ``count`` adapters."""
+        return rank * (self.in_features + self.out_features) * self.count
+
+
+def adapters(architecture: Architecture, target_modules: str | tuple[str, ...]) -> tuple[Adapter, ...]:
+    """The matrices that get an adapter.
+
+    Raises:
+        InvalidInput: ``unknown_module`` with the names that exist, for a target that matches nothing.
+    """
+    linears = tuple(_linears(architecture))
+    if isinstance(target_modules, str) and target_modules in _RULES:
+        chosen = tuple(one for one in linears if _RULES[target_modules](one.module))
+        if not chosen:
+            raise InvalidInput("no_linear_modules", place="targets", value=target_modules)
+        return chosen
+    wanted = (target_modules,) if isinstance(target_modules, str) else tuple(target_modules)
+    known = module_names(architecture)
+    for name in wanted:
+        if not any(_matches(one.module, name) for one in linears):
+            raise InvalidInput("unknown_module", place="targets", value=name, known=known)
+    return tuple(one for one in linears if any(_matches(one.module, name) for name in wanted))
+
+
+def lora_parameters(architecture: Architecture, *, rank: int, target_modules: str | tuple[str, ...]) -> int:
+    """Trainable parameters of the adapters: the sum of ``r * (in + out)`` over the chosen matrices.
+
+    Args:
+        architecture: the base model.
+        rank: ``r``, at least 1.
+        target_modules: ``all-linear``, ``attention``, ``q-v``, a module name, or several.
+
+    Source: Hu et al. 2021, arXiv 2106.09685v2, section 4.1; PEFT ``tuners/lora/layer.py``.
+
+    Example:
+        >>> from calc.hf_config import architecture_from_hf_config
+        >>> llama_3_8b = {"model_type": "llama", "hidden_size": 4096, "intermediate_size": 14336, "vocab_size": 128256,
+        ...     "num_hidden_layers": 32, "num_attention_heads": 32, "num_key_value_heads": 8}
+        >>> lora_parameters(architecture_from_hf_config(llama_3_8b), rank=16, target_modules="all-linear")
+        41943040
+
+    Raises:
+        InvalidInput: ``too_small`` for the rank; ``unknown_module`` with the known names.
+    """
+    if rank < 1:
+        raise InvalidInput("too_small", place="rank", minimum=1)
+    return sum(one.parameters(rank) for one in adapters(architecture, target_modules))
+
+
+def adapter_shapes(found: tuple[Adapter, ...], rank: int) -> tuple[tuple[tuple[int, int], int], ...]:
+    """Shapes of the two matrices of each adapter, with how many there are."""
+    return tuple(
+        pair for one in found for pair in (((rank, one.in_features), one.count), ((one.out_features, rank), one.count))
+    )
+
+
+def adapter_file_bytes(parameters: int, precision: str = "bfloat16") -> int:
+    """Bytes of the adapters' weights in a saved file, without its header of a few kilobytes.
+
+    >>> adapter_file_bytes(41_943_040)
+    83886080
+    """
+    return parameters * int(dtype(precision).value_bits) // 8
+
+
+def module_names(architecture: Architecture) -> tuple[str, ...]:
+    """Last names of the modules that can be adapted, sorted."""
+    return tuple(sorted({one.module.rsplit(".", 1)[-1] for one in _linears(architecture)}))
+
+
+def _linears(architecture: Architecture) -> Iterator[Adapter]:
+    for layer, times in distinct_layers(architecture):
+        for tensor in layer.tensors:
+            yield from _adapter(tensor, times)
+    for tower in architecture.towers:
+        if tower.loaded:
+            for tensor in tower.tensors:
+                yield from _adapter(tensor, 1)
+    for tensor in (*architecture.shared, *architecture.tensors):
+        yield from _adapter(tensor, 1)
+
+
+def _adapter(tensor: Tensor, times: int) -> Iterator[Adapter]:
+    stacked = tensor.active is not None and "*" not in tensor.name
+    if tensor.kind is TensorKind.LINEAR and len(tensor.shape) == 2 and not stacked:
+        yield Adapter(
+            module=tensor.name.removesuffix(".weight"),
+            out_features=tensor.shape[0],
+            in_features=tensor.shape[1],
+            count=times * tensor.count,
+        )
+
+
+def _matches(module: str, name: str) -> bool:
+    return module == name or module.endswith(f".{name}")
+
+
+def _is_attention(module: str) -> bool:
+    return "indexer" not in module and not _BLOCKS.isdisjoint(module.split(".")[:-1])
+
+
+def _any(_: str) -> bool:
+    return True
+
+
+def _is_query_or_value(module: str) -> bool:
+    return _is_attention(module) and module.rsplit(".", 1)[-1] in _QUERY_VALUE
+
+
+_RULES: dict[str, Callable[[str], bool]] = {
+    ALL_LINEAR: _any,
+    ATTENTION: _is_attention,
+    QUERY_VALUE: _is_query_or_value,
+}

@@ -1,0 +1,187 @@
+"""Training states: gradients, optimizer states and master weights, in bytes per trained parameter.
+
+An optimizer keeps its states in float32 unless its id says otherwise: that is what mixed-precision frameworks do
+(ZeRO, arXiv 1910.02054, section 3.1: "the optimizer states [...] fp32"). PyTorch keeps them in the parameters' own
+dtype, so pure 16-bit training is ``adamw-bf16``, half of ``adamw``.
+
+States of adaptive methods are counted from the shapes of the trained tensors, not per parameter.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from math import prod
+from types import MappingProxyType
+
+from calc.dtypes import DType
+from calc.errors import InvalidInput
+from calc.estimate import Component
+from calc.formula import Formula
+
+Shapes = Iterable[tuple[tuple[int, ...], int]]
+"""Shapes of the trained tensors, each with how many there are of it."""
+
+MINIMUM_8BIT_ELEMENTS = 4096
+"""bitsandbytes keeps the states of smaller tensors in 32 bits (``min_8bit_size``, bitsandbytes 0.48, ``optim``)."""
+
+BLOCK_8BIT = 256
+"""Elements that share one float32 scale in an 8-bit state (bitsandbytes 0.48, ``optimizer.py``, block size 256; 2048 in
+the paper, arXiv 2110.02861, section 2.1)."""
+
+
+class States(StrEnum):
+    """How the size of an optimizer's states follows from the parameters."""
+
+    DENSE = "dense"  # ``bytes_per_parameter`` for each
+    BLOCKWISE = "blockwise"  # 8-bit states with scales
+    FACTORED = "factored"  # a row and a column for each matrix
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Optimizer:
+    """One optimizer.
+
+    Args:
+        name: id in forms, flags and addresses.
+        states: law of its size.
+        bytes_per_parameter: of all states together, without scales.
+        source: key of ``calc.sources.SOURCES``.
+        paged: the states may move to the host when the GPU is full.
+    """
+
+    name: str
+    states: States
+    bytes_per_parameter: int
+    source: str
+    paged: bool = False
+
+
+_ALL = (
+    # Two moments in float32 (Kingma and Ba 2014; Loshchilov and Hutter 2017).
+    Optimizer(name="adamw", states=States.DENSE, bytes_per_parameter=8, source="adamw-2017"),
+    Optimizer(name="adamw-bf16", states=States.DENSE, bytes_per_parameter=4, source="adamw-2017"),
+    # One momentum buffer in float32.
+    Optimizer(name="sgd-momentum", states=States.DENSE, bytes_per_parameter=4, source="sgd-momentum"),
+    Optimizer(name="sgd", states=States.DENSE, bytes_per_parameter=0, source="sgd-momentum"),
+    # Two moments in 8 bits, block-wise scales (Dettmers et al. 2021, section 2).
+    Optimizer(name="adamw-8bit", states=States.BLOCKWISE, bytes_per_parameter=2, source="adam-8bit-2021"),
+    Optimizer(name="paged-adamw-8bit", states=States.BLOCKWISE, bytes_per_parameter=2, source="qlora-2023", paged=True),
+    # Second moment factored into row and column sums, no momentum (Shazeer and Stern 2018, section 3).
+    Optimizer(name="adafactor", states=States.FACTORED, bytes_per_parameter=0, source="adafactor-2018"),
+    # "Lion [...] only keeps track of the momentum" (Chen et al. 2023, section 1); float32 as the others.
+    Optimizer(name="lion", states=States.DENSE, bytes_per_parameter=4, source="lion-2023"),
+    Optimizer(name="lion-8bit", states=States.BLOCKWISE, bytes_per_parameter=1, source="lion-2023"),
+)
+
+OPTIMIZERS: Mapping[str, Optimizer] = MappingProxyType({one.name: one for one in _ALL})
+"""Every optimizer, by id, in the order of the form."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Recipe:
+    """What one way of training keeps per parameter [B]: a row of the table that explains 16, 12 and 8."""
+
+    name: str
+    weight: int
+    gradient: int
+    master: int
+    optimizer: int
+    source: str
+
+    @property
+    def total(self) -> int:
+        """Bytes per parameter.
+
+        >>> RECIPES["mixed-adamw"].total, RECIPES["bf16-adamw"].total
+        (16, 8)
+        """
+        return self.weight + self.gradient + self.master + self.optimizer
+
+
+def _recipe(name: str, parts: tuple[int, int, int, int], source: str) -> Recipe:
+    weight, gradient, master, optimizer = parts
+    return Recipe(name=name, weight=weight, gradient=gradient, master=master, optimizer=optimizer, source=source)
+
+
+RECIPES: Mapping[str, Recipe] = MappingProxyType(
+    {
+        recipe.name: recipe
+        for recipe in (
+            _recipe("float32-adamw", (4, 4, 0, 8), "adamw-2017"),
+            _recipe("mixed-adamw", (2, 2, 4, 8), "zero-2019"),
+            _recipe("mixed-adamw-float32-gradients", (2, 4, 4, 8), "megatron-2019"),
+            _recipe("bf16-adamw", (2, 2, 0, 4), "fms-acceleration"),
+            _recipe("mixed-adamw-8bit", (2, 2, 4, 2), "adam-8bit-2021"),
+            _recipe("bf16-adamw-8bit", (2, 2, 0, 2), "adam-8bit-2021"),
+            _recipe("mixed-sgd-momentum", (2, 2, 4, 4), "sgd-momentum"),
+            _recipe("bf16-sgd-momentum", (2, 2, 0, 4), "sgd-momentum"),
+            _recipe("mixed-lion", (2, 2, 4, 4), "lion-2023"),
+        )
+    }
+)
+"""Bytes per trained parameter of common ways of training, block scales left out (formulas of the page «Entrenar»)."""
+
+
+def gradients(trained: int, dtype: DType) -> Component:
+    """One gradient per trained parameter, in the format it is computed in: ``P * B``."""
+    terms = {"P": trained, "B": dtype.compute_bits // 8}
+    return Component(name="gradients", derivation=Formula("P * B", terms), sources=("zero-2019",))
+
+
+def master_weights(trained: int) -> Component:
+    """The float32 copy that a 16-bit model is updated in: ``4 * P`` (mixed precision, section 3.1)."""
+    return Component(
+        name="master_weights", derivation=Formula("4 * P", {"P": trained}), sources=("mixed-precision-2017",)
+    )
+
+
+def optimizer_states(name: str, shapes: Shapes) -> Component:
+    """States of an optimizer over the trained tensors.
+
+    * dense: ``8 * P`` (AdamW), ``4 * P`` (one momentum), ``0 * P``;
+    * 8 bits: ``2 * P_q + 8 * N_b`` (a byte per state and a float32 scale per block of 256), and ``8 * P_u`` for the
+      tensors that stay in 32 bits;
+    * factored: ``4 * N_f``, with a row sum and a column sum for every matrix and one number for other elements.
+
+    >>> optimizer_states("adamw", [((4096, 4096), 1)]).bytes == 8 * 4096**2
+    True
+
+    Raises:
+        InvalidInput: ``unknown_choice``, with the known ids.
+    """
+    if name not in OPTIMIZERS:
+        raise InvalidInput("unknown_choice", place="optimizer", value=name, known=tuple(OPTIMIZERS))
+    one = OPTIMIZERS[name]
+    formula = _LAWS[one.states](one, tuple(shapes))
+    return Component(name="optimizer", derivation=formula, sources=(one.source,), low=0 if one.paged else -1)
+
+
+def _dense(one: Optimizer, shapes: Shapes) -> Formula:
+    trained = sum(prod(shape) * times for shape, times in shapes)
+    return Formula(f"{one.bytes_per_parameter} * P", {"P": trained})
+
+
+def _blockwise(one: Optimizer, shapes: Shapes) -> Formula:
+    quantized = blocks = kept = 0
+    for shape, times in shapes:
+        elements = prod(shape)
+        if elements < MINIMUM_8BIT_ELEMENTS:
+            kept += times * elements
+        else:
+            quantized += times * elements
+            blocks += times * -(-elements // BLOCK_8BIT)
+    states = one.bytes_per_parameter
+    small = f" + {4 * states} * P_u" if kept else ""
+    terms = {"P_q": quantized, "N_b": blocks} | ({"P_u": kept} if kept else {})
+    return Formula(f"{states} * P_q + {4 * states} * N_b{small}", terms)
+
+
+def _factored(_: Optimizer, shapes: Shapes) -> Formula:
+    numbers = 0
+    for shape, times in shapes:
+        leading = prod(shape[:-2])
+        numbers += times * (leading * (shape[-2] + shape[-1]) if len(shape) > 1 else prod(shape))
+    return Formula("4 * N_f", {"N_f": numbers})
+
+
+_LAWS = {States.DENSE: _dense, States.BLOCKWISE: _blockwise, States.FACTORED: _factored}
