@@ -5,7 +5,7 @@ from typing import Final
 
 from calc.architecture import Architecture
 from calc.errors import UnsupportedArchitecture
-from calc.hf_config import llama
+from calc.hf_config import dense, gpt, latent, layer_norm, legacy, llama, moe
 from calc.hf_config.closest import closest
 from calc.hf_config.defaults import DEFAULTS
 from calc.hf_config.hybrid_families import HYBRIDS
@@ -13,7 +13,16 @@ from calc.hf_config.reader import Reader, shown
 
 Builder = Callable[[Reader], Architecture]
 
-DECODERS: Final[Mapping[str, Builder]] = {**llama.FAMILIES, **HYBRIDS}
+DECODERS: Final[Mapping[str, Builder]] = {
+    **llama.FAMILIES,
+    **dense.FAMILIES,
+    **layer_norm.FAMILIES,
+    **moe.FAMILIES,
+    **latent.FAMILIES,
+    **gpt.FAMILIES,
+    **legacy.FAMILIES,
+    **HYBRIDS,
+}
 
 
 def build_with(families: Mapping[str, Builder], reader: Reader, model_type: str) -> Architecture:

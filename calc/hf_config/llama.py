@@ -1,19 +1,22 @@
-"""Llama and the many classes that differ from it only in biases, norms, windows and the shape of the MLP.
+"""The plan of Llama, and how a class may depart from it: a ``Style`` for names and biases, functions for what varies.
 
-Laws read from ``transformers`` 5.24 (``models/*/modeling_*.py``); a ``Style`` states how a class departs from Llama.
+Laws read from ``transformers`` 5.24 (``models/*/modeling_*.py``). The families themselves are in ``dense``, ``moe``
+and ``latent``; Llama stands here as the exemplar.
 """
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from calc.architecture import Architecture, DenseMLP, FeedForward, GroupedQueryAttention, Layer
-from calc.hf_config.parts import Tensors, always, distinct, embedding, every, grouped_query, head, linear, norm, norms
-from calc.hf_config.parts import windows as layer_windows
+from calc.architecture import Architecture, Attention, DenseMLP, FeedForward, GroupedQueryAttention, Layer, Tower
+from calc.hf_config.parts import Tensors, distinct, embedding, grouped_query, head, linear, norm, norms
 from calc.hf_config.reader import Reader
 
 Block = tuple[FeedForward, Tensors]
 """A feed-forward geometry with its tensors."""
+
+AttentionBlock = tuple[Attention, Tensors]
+"""An attention geometry with its tensors."""
 
 
 class QueryKeyNorm(StrEnum):
@@ -43,8 +46,10 @@ class Style:
     output_bias: bool = False
     output_name: str = "self_attn.o_proj"
     fused_qkv: str | None = None
+    prefix: str = "model"
+    embed_name: str = "model.embed_tokens"
+    head_name: str = "lm_head"
     head_bias: bool = False
-    extra: Callable[[GroupedQueryAttention], Tensors] | None = None
 
 
 LLAMA = Style()
@@ -65,28 +70,22 @@ def attention_tensors(attention: GroupedQueryAttention, hidden_size: int, style:
             *linear("self_attn.v_proj", values, hidden_size, bias=style.query_bias),
         )
     output = linear(style.output_name, hidden_size, result, bias=style.output_bias)
-    extra = style.extra(attention) if style.extra else ()
-    return inputs + output + _query_key_norms(attention, style) + extra
+    return inputs + output + _query_key_norms(attention, style)
 
 
 def _query_key_norms(attention: GroupedQueryAttention, style: Style) -> Tensors:
-    heads = {
-        QueryKeyNorm.NONE: (0, 0),
-        QueryKeyNorm.HEAD: (1, 1),
-        QueryKeyNorm.ALL: (attention.num_attention_heads, attention.num_key_value_heads),
-        QueryKeyNorm.EACH: (attention.num_attention_heads, attention.num_key_value_heads),
-    }[style.query_key_norm]
-    if not heads[0]:
+    if style.query_key_norm is QueryKeyNorm.NONE:
         return ()
+    heads = (attention.num_attention_heads, attention.num_key_value_heads)
+    if style.query_key_norm is QueryKeyNorm.HEAD:
+        heads = (1, 1)
     tensors = (
         *norm(style.query_norm_name, heads[0] * attention.head_dim, bias=style.query_key_norm_bias),
         *norm(style.key_norm_name, heads[1] * attention.head_dim, bias=style.query_key_norm_bias),
     )
     if style.query_key_norm is not QueryKeyNorm.EACH:
         return tensors
-    return tuple(
-        replace(tensor, shape=(tensor.shape[0] // attention.head_dim, attention.head_dim)) for tensor in tensors
-    )
+    return tuple(replace(item, shape=(item.shape[0] // attention.head_dim, attention.head_dim)) for item in tensors)
 
 
 def gated_mlp(hidden_size: int, intermediate_size: int, *, prefix: str = "mlp", bias: bool = False) -> Tensors:
@@ -98,13 +97,19 @@ def gated_mlp(hidden_size: int, intermediate_size: int, *, prefix: str = "mlp", 
     )
 
 
-def dense(reader: Reader, *, bias: bool = False, activation: str = "silu") -> Callable[[int], Block]:
+def dense(reader: Reader, *, bias: bool = False, activation: str | None = None) -> Callable[[int], Block]:
     """The gated MLP of ``intermediate_size``, the same in every layer."""
     hidden_size, width = reader.size("hidden_size"), reader.size("intermediate_size")
-    block = (
-        DenseMLP(intermediate_size=width, gated=True, activation=activation),
-        gated_mlp(hidden_size, width, bias=bias),
-    )
+    name = activation or reader.optional_text("hidden_act") or "silu"
+    block = DenseMLP(intermediate_size=width, gated=True, activation=name), gated_mlp(hidden_size, width, bias=bias)
+    return lambda _: block
+
+
+def attentions(reader: Reader, style: Style) -> Callable[[int], AttentionBlock]:
+    """Grouped-query attention, the same in every layer."""
+    hidden_size = reader.size("hidden_size")
+    attention = grouped_query(reader, hidden_size)
+    block = attention, attention_tensors(attention, hidden_size, style)
     return lambda _: block
 
 
@@ -113,47 +118,70 @@ def llama_like(
     style: Style = LLAMA,
     *,
     mlp: Callable[[int], Block] | None = None,
+    attention: Callable[[int], AttentionBlock] | None = None,
     windows: Sequence[int | None] | None = None,
 ) -> Architecture:
-    """Build a decoder of Llama's plan; ``mlp`` gives the feed-forward of layer i, ``windows`` its reach.
+    """Build a decoder of Llama's plan; ``mlp`` and ``attention`` give the parts of layer i, ``windows`` its reach.
 
-    ``mlp`` must return the same object for equal layers: layers are built once per distinct (window, feed-forward).
+    They must return the same object for equal layers: a layer is built once per distinct combination.
     """
-    hidden_size = reader.size("hidden_size")
-    vocab_size = reader.size("vocab_size")
-    depth = reader.layers()
-    attention = grouped_query(reader, hidden_size)
-    blocks = mlp or dense(reader)
+    hidden_size, vocab_size = reader.size("hidden_size"), reader.size("vocab_size")
+    layers = plan(
+        reader.layers(),
+        norms(style.norms, hidden_size, bias=style.norm_bias) if style.has_norms else (),
+        attention or attentions(reader, style),
+        mlp or dense(reader),
+        windows,
+    )
     tied = reader.boolean("tie_word_embeddings")
-    has_bias = style.norm_bias
-    common = attention_tensors(attention, hidden_size, style)
-    if style.has_norms:
-        common += norms(style.norms, hidden_size, bias=has_bias)
-    by_id: dict[int, Block] = {}
-
-    def kind(index: int) -> tuple[int | None, int]:
-        block = blocks(index)
-        by_id[id(block)] = block
-        return (windows[index] if windows else None), id(block)
-
-    def build(key: tuple[int | None, int]) -> Layer:
-        feed_forward, tensors = by_id[key[1]]
-        return Layer(attention=attention, feed_forward=feed_forward, tensors=common + tensors, window=key[0])
-
-    final = norm(style.final_norm, hidden_size, bias=has_bias) if style.has_norms else ()
     return Architecture(
         model_type=reader.text("model_type"),
         hidden_size=hidden_size,
         vocab_size=vocab_size,
-        layers=distinct((kind(index) for index in range(depth)), build),
-        layer_prefix="model.layers.*",
-        tensors=embedding("model.embed_tokens", vocab_size, hidden_size)
-        + final
-        + head("lm_head", vocab_size, hidden_size, tied=tied, bias=style.head_bias),
+        layers=layers,
+        layer_prefix=f"{style.prefix}.layers.*",
+        tensors=embedding(style.embed_name, vocab_size, hidden_size)
+        + (norm(style.final_norm, hidden_size, bias=style.norm_bias) if style.has_norms else ())
+        + head(style.head_name, vocab_size, hidden_size, tied=tied, bias=style.head_bias),
         tie_word_embeddings=tied,
         max_position_embeddings=reader.optional_integer("max_position_embeddings"),
         norm="layer" if style.layer_norm else "rms",
         parallel=style.parallel,
+    )
+
+
+def plan(
+    depth: int,
+    common: Tensors,
+    attention: Callable[[int], AttentionBlock],
+    mlp: Callable[[int], Block],
+    windows: Sequence[int | None] | None = None,
+) -> tuple[Layer, ...]:
+    """Layers in order, equal ones the same object; ``common`` tensors (norms) are in each of them."""
+    attention_by_id: dict[int, AttentionBlock] = {}
+    mlp_by_id: dict[int, Block] = {}
+
+    def kind(index: int) -> tuple[int, int, int | None]:
+        reads, feeds = attention(index), mlp(index)
+        attention_by_id[id(reads)], mlp_by_id[id(feeds)] = reads, feeds
+        return id(reads), id(feeds), windows[index] if windows else None
+
+    def build(key: tuple[int, int, int | None]) -> Layer:
+        (reads, read_tensors), (feeds, feed_tensors) = attention_by_id[key[0]], mlp_by_id[key[1]]
+        return Layer(attention=reads, feed_forward=feeds, tensors=read_tensors + feed_tensors + common, window=key[2])
+
+    return distinct((kind(index) for index in range(depth)), build)
+
+
+def unloaded(name: str, layer: Layer, prefix: str, copies: int, extra: Tensors) -> Tower:
+    """Multi-token-prediction layers: copies of a layer plus what is theirs; stored, not built by Transformers."""
+    return Tower(
+        name=name,
+        loaded=False,
+        tensors=tuple(
+            replace(item, name=f"{prefix}.{item.name}", count=item.count * copies, active=None)
+            for item in layer.tensors + extra
+        ),
     )
 
 
@@ -164,25 +192,4 @@ def llama(reader: Reader) -> Architecture:
     return llama_like(reader, style, mlp=dense(reader, bias=reader.boolean("mlp_bias")))
 
 
-def mistral(reader: Reader) -> Architecture:
-    """Mistral and Ministral 3: Llama with one window for all layers, or none."""
-    depth = reader.layers()
-    window = reader.optional_integer("sliding_window")
-    return llama_like(reader, windows=layer_windows(reader, depth, window=window, is_windowed=always))
-
-
-def smollm3(reader: Reader) -> Architecture:
-    """SmolLM 3: Llama; its window is inert unless ``use_sliding_window``, and then spares each fourth layer."""
-    depth = reader.layers()
-    window = reader.optional_integer("sliding_window") if reader.boolean("use_sliding_window") else None
-    interval = reader.integer("no_rope_layer_interval", maximum=10_000)
-    bias = reader.boolean("attention_bias")
-    return llama_like(
-        reader,
-        replace(LLAMA, query_bias=bias, output_bias=bias),
-        mlp=dense(reader, bias=reader.boolean("mlp_bias")),
-        windows=layer_windows(reader, depth, window=window, is_windowed=every(interval)),
-    )
-
-
-FAMILIES = {"llama": llama, "mistral": mistral, "ministral3": mistral, "smollm3": smollm3}
+FAMILIES = {"llama": llama}
