@@ -73,7 +73,7 @@ _STATE_SPACE: Final = table(
 
 _DELTA: Final = table(
     "linear_conv_kernel_dim linear_key_head_dim linear_value_head_dim linear_num_key_heads linear_num_value_heads",
-    {name: (4, 128, 128, 16, 32) for name in ("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text")},
+    dict.fromkeys(("qwen3_next", "qwen3_5_text", "qwen3_5_moe_text"), (4, 128, 128, 16, 32)),
 )
 
 _EXPERTS: Final = table(

@@ -4,10 +4,14 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from calc.architecture import Architecture
-from calc.hf_config import hybrids, state_space
+from calc.hf_config import hybrids, linear_attention, nemotron_h, short_recurrences, state_space, zamba
 from calc.hf_config.reader import Reader
 
 HYBRIDS: Final[Mapping[str, Callable[[Reader], Architecture]]] = {
     **state_space.FAMILIES,
     **hybrids.FAMILIES,
+    **zamba.FAMILIES,
+    **nemotron_h.FAMILIES,
+    **short_recurrences.FAMILIES,
+    **linear_attention.FAMILIES,
 }

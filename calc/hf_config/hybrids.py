@@ -12,7 +12,7 @@ from calc.hf_config.llama import LLAMA, Block, attention_tensors, gated_mlp
 from calc.hf_config.mixers import Mixer, mamba, mamba2, read_mamba, read_mamba2
 from calc.hf_config.parts import FULL, Tensors, distinct, experts, grouped_query, linear, norms
 from calc.hf_config.reader import MAX_EXPERTS, MAX_LAYERS, Reader
-from calc.hf_config.stack import LINEAR, decoder, layer_kinds, router
+from calc.hf_config.stack import FINAL_LAYERNORM, LINEAR, decoder, layer_kinds, router
 
 _NORMS: Final = ("input_layernorm", "pre_ff_layernorm")
 
@@ -57,7 +57,7 @@ def jamba(reader: Reader) -> Architecture:
         return either(FULL if key[0] else LINEAR, attention, mixer, block, norms(_NORMS, hidden_size))
 
     kinds = ((attends(index), sparse(index)) for index in range(depth))
-    return decoder(reader, distinct(kinds, build), final_norm="model.final_layernorm")
+    return decoder(reader, distinct(kinds, build), FINAL_LAYERNORM)
 
 
 def _periodic(reader: Reader, period_key: str, offset_key: str) -> Callable[[int], bool]:
@@ -101,7 +101,7 @@ def bamba(reader: Reader) -> Architecture:
         return either(kind, attention, mixer, block, norms(_NORMS, hidden_size))
 
     kinds = (FULL if index in attends else LINEAR for index in range(depth))
-    return decoder(reader, distinct(kinds, build), final_norm="model.final_layernorm")
+    return decoder(reader, distinct(kinds, build), FINAL_LAYERNORM)
 
 
 def granite_hybrid(reader: Reader) -> Architecture:
@@ -164,7 +164,7 @@ def falcon_h1(reader: Reader) -> Architecture:
         tensors=projections + mixer.tensors + mlp + norms(_NORMS, hidden_size),
         state=mixer.state,
     )
-    return decoder(reader, (layer,) * depth, final_norm="model.final_layernorm")
+    return decoder(reader, (layer,) * depth, FINAL_LAYERNORM)
 
 
 FAMILIES = {"jamba": jamba, "bamba": bamba, "granitemoehybrid": granite_hybrid, "falcon_h1": falcon_h1}

@@ -1,6 +1,7 @@
 """The frame around a hybrid's layers: token table, final norm, head; and the names of its kinds of layers."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Final
 
 from calc.architecture import Architecture, Layer, Tensor, TensorKind
@@ -13,22 +14,37 @@ _SYNONYMS: Final[Mapping[str, str]] = {"mamba": LINEAR, "attention": FULL}
 """Older names of the same kinds (``remap_legacy_layer_types`` in ``configuration_utils.py``)."""
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Frame:
+    """Names of what surrounds the layers."""
+
+    embeddings: str = "model.embed_tokens"
+    layer_prefix: str = "model.layers.*"
+    final_norm: str = "model.norm"
+
+
+FRAME: Final = Frame()
+FINAL_LAYERNORM: Final = Frame(final_norm="model.final_layernorm")
+
+
 def layer_kinds(
-    reader: Reader, *keys: str, depth: int, kinds: Sequence[str], fallback: Sequence[str]
+    reader: Reader, *keys: str, kinds: Sequence[str], fallback: Sequence[str], depth: int | None = None
 ) -> tuple[str, ...]:
-    """The kind of each layer, old and new names alike; ``fallback`` is the class's own pattern."""
+    """The kind of each layer, old and new names alike; ``fallback`` is the class's own pattern.
+
+    >>> layer_kinds(Reader({"layer_types": ["mamba"]}), "layer_types", kinds=(LINEAR,), fallback=("linear_attention",))
+    ('linear_attention',)
+    """
     old = [name for name, new in _SYNONYMS.items() if new in kinds]
-    words = reader.optional_words(*keys, choices=(*kinds, *old), length=depth)
+    words = reader.optional_words(*keys, choices=(*kinds, *old), length=depth or len(fallback))
     return tuple(_SYNONYMS.get(word, word) for word in (words or fallback))
 
 
 def decoder(
     reader: Reader,
     layers: tuple[Layer, ...],
+    frame: Frame = FRAME,
     *,
-    final_norm: str = "model.norm",
-    embeddings: str = "model.embed_tokens",
-    layer_prefix: str = "model.layers.*",
     extra: Tensors = (),
     shared: Tensors = (),
 ) -> Architecture:
@@ -40,10 +56,10 @@ def decoder(
         hidden_size=hidden_size,
         vocab_size=vocab_size,
         layers=layers,
-        layer_prefix=layer_prefix,
-        tensors=embedding(embeddings, vocab_size, hidden_size)
+        layer_prefix=frame.layer_prefix,
+        tensors=embedding(frame.embeddings, vocab_size, hidden_size)
         + extra
-        + norm(final_norm, hidden_size)
+        + norm(frame.final_norm, hidden_size)
         + head("lm_head", vocab_size, hidden_size, tied=tied),
         tie_word_embeddings=tied,
         max_position_embeddings=reader.optional_integer("max_position_embeddings"),
@@ -60,3 +76,20 @@ def up_down(name: str, hidden_size: int, width: int, *, bias: bool = False) -> T
     """A feed-forward of two matrices under the names ``up_proj`` and ``down_proj``."""
     up = linear(f"{name}.up_proj", width, hidden_size, bias=bias)
     return up + linear(f"{name}.down_proj", hidden_size, width, bias=bias)
+
+
+def renamed(tensors: Tensors, old: str, new: str) -> Tensors:
+    """The same tensors with one prefix in place of another.
+
+    >>> renamed(linear("self_attn.q_proj", 2, 2), "self_attn.", "mixer.")[0].name
+    'mixer.q_proj.weight'
+    """
+    return tuple(
+        replace(tensor, name=new + tensor.name.removeprefix(old)) if tensor.name.startswith(old) else tensor
+        for tensor in tensors
+    )
+
+
+def repeated(tensors: Tensors, count: int, prefix: str = "") -> Tensors:
+    """Tensors of ``count`` equal modules, under a prefix that has ``*`` for their index."""
+    return tuple(replace(tensor, name=prefix + tensor.name, count=tensor.count * count) for tensor in tensors if count)
