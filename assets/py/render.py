@@ -1,0 +1,141 @@
+"""From raw inputs to HTML: the one path that the build and the worker share, so that both give the same bytes.
+
+``regions`` renders the live regions of a calculator; ``page`` renders a whole address with those regions inside it.
+Values enter the templates as plain data (``view``, ``form``) and are escaped there; an unknown name is an error.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from form import field_id, form
+from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
+from view import group_of, view
+
+from calc import catalog, es
+from calc.calculators import CALCULATORS, InvalidInputs, fragment, run, visible
+from calc.errors import InvalidInput
+
+LIVE = ("answer", "picture", "breakdown", "gpus", "how", "notes", "sources")
+"""Regions that hold a result; ``errors`` is the other one."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Page:
+    """An address of the site: its path from the root, its template, its calculator if it has one."""
+
+    path: str
+    template: str
+    calculator: str | None = None
+
+
+PAGES: Mapping[str, Page] = {
+    "gpu": Page(path="", template="index.html", calculator="gpu"),
+    "entrenar": Page(path="entrenar/", template="pages/entrenar.html", calculator="entrenar"),
+    "acumulacion": Page(path="acumulacion/", template="pages/acumulacion.html", calculator="acumulacion"),
+    "inferencia": Page(path="inferencia/", template="pages/inferencia.html", calculator="inferencia"),
+    "lora": Page(path="lora/", template="pages/lora.html", calculator="lora"),
+    "metodo": Page(path="metodo/", template="pages/metodo.html"),
+    "privacidad": Page(path="privacidad/", template="pages/privacidad.html"),
+}
+"""Every address, in the order of the menu."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Regions:
+    """What changes on the page after an input.
+
+    Args:
+        html: inner HTML by region; with wrong inputs only ``errors``, as the rest keeps the last good result.
+        field_errors: a sentence for each field that must be corrected.
+        visible: names of the fields that apply.
+        fragment: the URL fragment of these inputs.
+        ok: whether there is a result.
+    """
+
+    html: dict[str, str]
+    field_errors: dict[str, str]
+    visible: list[str]
+    fragment: str
+    ok: bool
+
+
+def environment(loader: BaseLoader) -> Environment:
+    """The Jinja environment of the site, and from now on the one that this module renders with.
+
+    >>> from jinja2 import DictLoader
+    >>> environment(DictLoader({"x": "{{ value }}"})).get_template("x").render(value="<b>")
+    '&lt;b&gt;'
+    """
+    _templates.cache_clear()
+    made = Environment(
+        loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False, cache_size=-1
+    )
+    _State.environment = made
+    return made
+
+
+class _State:
+    environment: Environment | None = None
+
+
+@lru_cache(maxsize=1)
+def _templates() -> Environment:
+    """The environment in use: the one last made, or one over the source tree."""
+    if _State.environment is None:
+        root = Path(__file__).resolve().parents[2]
+        _State.environment = environment(FileSystemLoader([root / "assets" / "templates", root]))
+    return _State.environment
+
+
+def regions(calculator: str, raw: Mapping[str, str]) -> Regions:
+    """Calculate from text and render what changes.
+
+    Raises:
+        KeyError: for a calculator that does not exist.
+    """
+    fields = CALCULATORS[calculator].fields
+    shown = list(visible(fields, {field.name: raw.get(field.name, field.default) for field in fields}))
+    address = fragment(calculator, raw)
+    try:
+        shapes = view(run(calculator, raw))
+    except InvalidInputs as problem:
+        messages = {error.place: es.error_text(error) for error in problem.errors}
+        return Regions(
+            html={"errors": _errors(problem.errors)}, field_errors=messages, visible=shown, fragment=address, ok=False
+        )
+    html = {name: _partial(name, calculator=calculator, view=shapes, verdicts=es.VERDICTS) for name in LIVE}
+    return Regions(
+        html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True
+    )
+
+
+def page(name: str, **context: Any) -> str:
+    """One whole page, its regions rendered with the default inputs.
+
+    ``context`` reaches the template as it is; ``root`` (the way back to the root of the site) is worked out here.
+    """
+    entry = PAGES[name]
+    root = "../" * entry.path.count("/")
+    links = [{"name": key, "href": root + one.path or "./"} for key, one in PAGES.items()]
+    values: dict[str, Any] = {"name": name, "root": root, "links": links, "calculator": entry.calculator}
+    if entry.calculator:
+        values["regions"] = regions(entry.calculator, {}).html
+        values["form"] = form(entry.calculator, {})
+        groups = dict.fromkeys(group_of(gpu) for gpu in catalog.gpus())
+        values["gpu_groups"] = [(group, es.GPU_KINDS[group]) for group in groups]
+    return _templates().get_template(entry.template).render(**values, **context)
+
+
+def _errors(errors: tuple[InvalidInput, ...]) -> str:
+    items = [
+        {"id": field_id(error.place), "label": es.FIELD_LABELS[error.place], "message": es.error_text(error)}
+        for error in errors
+    ]
+    return _partial("errors", errors=items)
+
+
+def _partial(name: str, **values: Any) -> str:
+    return _templates().get_template(f"partials/{name}.html").render(**values)

@@ -1,0 +1,29 @@
+"""Short words for the picture, and why a component has a range: what the page says beside a number."""
+
+from collections.abc import Mapping
+from typing import Final
+
+SHORT_COMPONENTS: Final[Mapping[str, str]] = {
+    "weights": "Pesos",
+    "gradients": "Gradientes",
+    "optimizer": "Optimizador",
+    "master_weights": "Copia maestra",
+    "kv_cache": "Caché KV",
+    "activations": "Activaciones",
+    "logits": "Logits",
+    "adapters": "Adaptadores",
+    "runtime": "Contexto",
+}
+"""Label of each component, with its finer parts, in the stacked bar: short enough for a narrow screen."""
+
+UNCERTAINTY: Final[Mapping[str, str]] = {
+    "weights": "Los formatos de bloque redondean las matrices a bloques enteros.",
+    "gradients": "Depende de cuándo libera cada biblioteca los gradientes.",
+    "optimizer": "Las escalas y los estados temporales cambian entre versiones.",
+    "kv_cache": "Cada motor redondea la caché a bloques o páginas enteras.",
+    "activations": "Depende de qué operaciones fusiona cada versión de las bibliotecas.",
+    "logits": "Algunas versiones guardan además una copia en 32 bits.",
+    "adapters": "Depende de la biblioteca que los carga.",
+    "runtime": "El contexto cambia con el controlador, las bibliotecas y la GPU.",
+}
+"""What makes a component uncertain, for those that come with a range."""
