@@ -7,9 +7,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from calc.architecture import Architecture, DenseMLP, GroupedQueryAttention, Layer, MixtureOfExperts
+from calc.architecture import Architecture, DenseMLP, GroupedQueryAttention, Layer
 from calc.hf_config.llama import LLAMA, Block, attention_tensors, gated_mlp
 from calc.hf_config.mixers import Mixer, mamba, mamba2, read_mamba, read_mamba2
+from calc.hf_config.moe import geometry, mixture, routed
 from calc.hf_config.parts import FULL, Tensors, distinct, experts, grouped_query, linear, norms
 from calc.hf_config.reader import MAX_EXPERTS, MAX_LAYERS, Reader
 from calc.hf_config.stack import FINAL_LAYERNORM, LINEAR, decoder, layer_kinds, router
@@ -26,8 +27,8 @@ def attention_block(reader: Reader, hidden_size: int, *, bias: bool) -> tuple[Gr
 
 def dense_block(hidden_size: int, width: int, *, prefix: str, bias: bool = False) -> Block:
     """A gated MLP with its geometry."""
-    geometry = DenseMLP(intermediate_size=width, gated=True, activation="silu")
-    return geometry, gated_mlp(hidden_size, width, prefix=prefix, bias=bias)
+    mlp = DenseMLP(intermediate_size=width, gated=True, activation="silu")
+    return mlp, gated_mlp(hidden_size, width, prefix=prefix, bias=bias)
 
 
 def either(
@@ -47,13 +48,14 @@ def jamba(reader: Reader) -> Architecture:
     attention = attention_block(reader, hidden_size, bias=False)
     mixer = mamba("mamba", read_mamba(reader, hidden_size), inner_norms=True)
     attends = _periodic(reader, "attn_layer_period", "attn_layer_offset")
-    count = reader.integer("num_experts", "num_local_experts", maximum=MAX_EXPERTS)
     sparse = _periodic(reader, "expert_layer_period", "expert_layer_offset")
     dense = dense_block(hidden_size, width, prefix="feed_forward")
-    mixture = _jamba_experts(reader, hidden_size, width, count) if count > 1 else dense
+    size = mixture(reader, width="intermediate_size")
+    tensors = router("feed_forward.router", size.count, hidden_size) + routed(hidden_size, size, "feed_forward")
+    mixed: Block = (geometry(size), tensors) if size.count > 1 else dense
 
     def build(key: tuple[bool, bool]) -> Layer:
-        block = mixture if key[1] else dense
+        block = mixed if key[1] else dense
         return either(FULL if key[0] else LINEAR, attention, mixer, block, norms(_NORMS, hidden_size))
 
     kinds = ((attends(index), sparse(index)) for index in range(depth))
@@ -64,27 +66,6 @@ def _periodic(reader: Reader, period_key: str, offset_key: str) -> Callable[[int
     period = reader.integer(period_key, maximum=MAX_LAYERS)
     offset = reader.integer(offset_key, minimum=0, maximum=period - 1)
     return lambda index: index % period == offset
-
-
-def _jamba_experts(reader: Reader, hidden_size: int, width: int, count: int) -> Block:
-    active = reader.integer("num_experts_per_tok", maximum=count)
-    prefix = "feed_forward.experts.*"
-    tensors = router("feed_forward.router", count, hidden_size)
-    for name, shape in (
-        ("gate_proj", (width, hidden_size)),
-        ("up_proj", (width, hidden_size)),
-        ("down_proj", (hidden_size, width)),
-    ):
-        tensors += experts(f"{prefix}.{name}.weight", *shape, count=count, active=active)
-    geometry = MixtureOfExperts(
-        num_experts=count,
-        num_experts_per_tok=active,
-        moe_intermediate_size=width,
-        shared_intermediate_size=0,
-        gated=True,
-        activation="silu",
-    )
-    return geometry, tensors
 
 
 def bamba(reader: Reader) -> Architecture:
@@ -127,24 +108,14 @@ def _granite_block(reader: Reader, hidden_size: int) -> Block:
     shared = reader.integer("shared_intermediate_size")
     tensors = linear("shared_mlp.input_linear", 2 * shared, hidden_size)
     tensors += linear("shared_mlp.output_linear", hidden_size, shared)
-    count = reader.integer("num_local_experts", minimum=0, maximum=MAX_EXPERTS)
-    if not count:
+    if not reader.integer("num_local_experts", minimum=0, maximum=MAX_EXPERTS):
         return DenseMLP(intermediate_size=shared, gated=True, activation="silu"), tensors
-    active = reader.integer("num_experts_per_tok", maximum=count)
-    width = reader.size("intermediate_size")
-    name = "block_sparse_moe"
-    tensors += router(f"{name}.router.layer", count, hidden_size)
-    tensors += experts(f"{name}.input_linear.weight", 2 * width, hidden_size, count=count, active=active)
-    tensors += experts(f"{name}.output_linear.weight", hidden_size, width, count=count, active=active)
-    geometry = MixtureOfExperts(
-        num_experts=count,
-        num_experts_per_tok=active,
-        moe_intermediate_size=width,
-        shared_intermediate_size=shared,
-        gated=True,
-        activation="silu",
-    )
-    return geometry, tensors
+    size = mixture(reader, width="intermediate_size", count=("num_local_experts",))
+    name, many = "block_sparse_moe", {"count": size.count, "active": size.active}
+    tensors += router(f"{name}.router.layer", size.count, hidden_size)
+    tensors += experts(f"{name}.input_linear.weight", 2 * size.width, hidden_size, **many)
+    tensors += experts(f"{name}.output_linear.weight", hidden_size, size.width, **many)
+    return geometry(replace(size, shared_width=shared)), tensors
 
 
 def falcon_h1(reader: Reader) -> Architecture:
@@ -155,12 +126,12 @@ def falcon_h1(reader: Reader) -> Architecture:
     shape = replace(shape, out_bias=reader.boolean("projectors_bias"), gated_norm=reader.boolean("mamba_rms_norm"))
     mixer = mamba2("mamba", shape)
     attention, projections = attention_block(reader, hidden_size, bias=reader.boolean("attention_bias"))
-    geometry, mlp = dense_block(
+    feed_forward, mlp = dense_block(
         hidden_size, reader.size("intermediate_size"), prefix="feed_forward", bias=reader.boolean("mlp_bias")
     )
     layer = Layer(
         attention=attention,
-        feed_forward=geometry,
+        feed_forward=feed_forward,
         tensors=projections + mixer.tensors + mlp + norms(_NORMS, hidden_size),
         state=mixer.state,
     )

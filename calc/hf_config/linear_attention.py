@@ -13,15 +13,15 @@ from calc.architecture import (
     DenseMLP,
     GroupedQueryAttention,
     Layer,
-    MixtureOfExperts,
     RecurrentState,
     Tower,
 )
 from calc.hf_config.llama import LLAMA, Block, attention_tensors, gated_mlp
 from calc.hf_config.mixers import Mixer, convolution, parameter
-from calc.hf_config.parts import FULL, Tensors, distinct, experts, grouped_query, linear, norm, norms
+from calc.hf_config.moe import MIXTRAL_NAMES, geometry, mixture, routed
+from calc.hf_config.parts import FULL, Tensors, distinct, grouped_query, linear, norm, norms
 from calc.hf_config.reader import MAX_EXPERTS, MAX_LAYERS, Reader
-from calc.hf_config.stack import LINEAR, decoder, layer_kinds, repeated, router
+from calc.hf_config.stack import LINEAR, decoder, layer_kinds, repeated, router, stacked_experts
 
 _NORMS: Final = ("input_layernorm", "post_attention_layernorm")
 
@@ -71,30 +71,11 @@ def _gated_attention(attention: GroupedQueryAttention, hidden_size: int, *, bias
 
 def _mixture(reader: Reader, hidden_size: int, *, stacked: bool) -> Block:
     """Routed experts and a shared one behind a gate; ``stacked`` checkpoints hold all experts in one tensor."""
-    count = reader.integer("num_experts", maximum=MAX_EXPERTS)
-    active = reader.integer("num_experts_per_tok", maximum=count)
-    width, shared = reader.integer("moe_intermediate_size"), reader.integer("shared_expert_intermediate_size")
-    shapes = {
-        "*.gate_proj.weight": (width, hidden_size),
-        "*.up_proj.weight": (width, hidden_size),
-        "*.down_proj.weight": (hidden_size, width),
-    }
-    if stacked:
-        shapes = {"gate_up_proj": (2 * width, hidden_size), "down_proj": (hidden_size, width)}
-    tensors = router("mlp.gate", count, hidden_size)
-    for name, shape in shapes.items():
-        tensors += experts(f"mlp.experts.{name}", *shape, count=count, active=active)
-    tensors += gated_mlp(hidden_size, shared, prefix="mlp.shared_expert")
-    tensors += linear("mlp.shared_expert_gate", 1, hidden_size)
-    geometry = MixtureOfExperts(
-        num_experts=count,
-        num_experts_per_tok=active,
-        moe_intermediate_size=width,
-        shared_intermediate_size=shared,
-        gated=True,
-        activation="silu",
-    )
-    return geometry, tensors
+    size = replace(mixture(reader), shared_width=reader.integer("shared_expert_intermediate_size"))
+    tensors = router("mlp.gate", size.count, hidden_size)
+    tensors += stacked_experts(hidden_size, size, "mlp.experts") if stacked else routed(hidden_size, size, "mlp")
+    tensors += gated_mlp(hidden_size, size.shared_width, prefix="mlp.shared_expert")
+    return geometry(size), tensors + linear("mlp.shared_expert_gate", 1, hidden_size)
 
 
 def _dense(reader: Reader, hidden_size: int) -> Block:
@@ -207,21 +188,9 @@ def _lightning(attention: GroupedQueryAttention, hidden_size: int) -> Mixer:
 
 
 def _minimax_experts(reader: Reader, hidden_size: int) -> Block:
-    count = reader.integer("num_local_experts", "num_experts", maximum=MAX_EXPERTS)
-    active = reader.integer("num_experts_per_tok", maximum=count)
-    width = reader.size("intermediate_size")
-    tensors = router("block_sparse_moe.gate", count, hidden_size)
-    for name, shape in (("w1", (width, hidden_size)), ("w2", (hidden_size, width)), ("w3", (width, hidden_size))):
-        tensors += experts(f"block_sparse_moe.experts.*.{name}.weight", *shape, count=count, active=active)
-    geometry = MixtureOfExperts(
-        num_experts=count,
-        num_experts_per_tok=active,
-        moe_intermediate_size=width,
-        shared_intermediate_size=0,
-        gated=True,
-        activation="silu",
-    )
-    return geometry, tensors
+    size = mixture(reader, width="intermediate_size", count=("num_local_experts", "num_experts"))
+    tensors = router("block_sparse_moe.gate", size.count, hidden_size)
+    return geometry(size), tensors + routed(hidden_size, size, "block_sparse_moe", MIXTRAL_NAMES)
 
 
 FAMILIES = {

@@ -7,11 +7,12 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Final
 
-from calc.architecture import Architecture, DenseMLP, GroupedQueryAttention, Layer, MixtureOfExperts, RecurrentState
+from calc.architecture import Architecture, DenseMLP, GroupedQueryAttention, Layer, RecurrentState
 from calc.hf_config.llama import LLAMA, Block, QueryKeyNorm, attention_tensors, gated_mlp
 from calc.hf_config.mixers import convolution, parameter
-from calc.hf_config.parts import FULL, SLIDING, Tensors, distinct, experts, grouped_query, linear, norms
-from calc.hf_config.reader import MAX_EXPERTS, MAX_LAYERS, Reader
+from calc.hf_config.moe import MIXTRAL_NAMES, geometry, mixture, routed
+from calc.hf_config.parts import FULL, SLIDING, Tensors, distinct, grouped_query, linear, norms
+from calc.hf_config.reader import MAX_LAYERS, Reader
 from calc.hf_config.stack import LINEAR, Frame, decoder, layer_kinds, renamed, router
 
 _CONV: Final = "conv"
@@ -45,27 +46,14 @@ def lfm2_moe(reader: Reader) -> Architecture:
     hidden_size = reader.size("hidden_size")
     dense_layers = reader.integer("num_dense_layers", minimum=0, maximum=MAX_LAYERS)
     dense = _swiglu(hidden_size, reader.size("intermediate_size"))
-    count = reader.integer("num_experts", maximum=MAX_EXPERTS)
-    active = reader.integer("num_experts_per_tok", maximum=count)
-    width = reader.integer("moe_intermediate_size")
-    tensors = router("feed_forward.gate", count, hidden_size)
-    for name, shape in (("w1", (width, hidden_size)), ("w3", (width, hidden_size)), ("w2", (hidden_size, width))):
-        tensors += experts(f"feed_forward.experts.*.{name}.weight", *shape, count=count, active=active)
-    geometry = MixtureOfExperts(
-        num_experts=count,
-        num_experts_per_tok=active,
-        moe_intermediate_size=width,
-        shared_intermediate_size=0,
-        gated=True,
-        activation="silu",
-    )
-    sparse: Block = (geometry, tensors)
+    size = mixture(reader)
+    tensors = router("feed_forward.gate", size.count, hidden_size)
+    sparse: Block = geometry(size), tensors + routed(hidden_size, size, "feed_forward", MIXTRAL_NAMES)
     return _lfm2(reader, lambda index: dense if index < dense_layers else sparse)
 
 
 def _swiglu(hidden_size: int, width: int) -> Block:
-    geometry = DenseMLP(intermediate_size=width, gated=True, activation="silu")
-    return geometry, (
+    return DenseMLP(intermediate_size=width, gated=True, activation="silu"), (
         *linear("feed_forward.w1", width, hidden_size),
         *linear("feed_forward.w3", width, hidden_size),
         *linear("feed_forward.w2", hidden_size, width),

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 from typing import Final
 
 from calc.architecture import Architecture, Layer, Tensor, TensorKind
-from calc.hf_config.parts import FULL, Tensors, embedding, head, linear, norm
+from calc.hf_config.moe import Mixture
+from calc.hf_config.parts import FULL, Tensors, embedding, experts, head, linear, norm
 from calc.hf_config.reader import Reader
 
 LINEAR: Final = "linear_attention"
@@ -67,9 +68,15 @@ def decoder(
     )
 
 
-def router(name: str, experts: int, hidden_size: int) -> Tensors:
+def router(name: str, count: int, hidden_size: int) -> Tensors:
     """The matrix that scores experts, where the class holds it as a bare parameter: no adapter reaches it."""
-    return (Tensor(name=f"{name}.weight", shape=(experts, hidden_size), kind=TensorKind.OTHER),)
+    return (Tensor(name=f"{name}.weight", shape=(count, hidden_size), kind=TensorKind.OTHER),)
+
+
+def stacked_experts(hidden_size: int, size: Mixture, prefix: str) -> Tensors:
+    """All experts of a layer in two tensors, gate and up together."""
+    gate_up = experts(f"{prefix}.gate_up_proj", 2 * size.width, hidden_size, count=size.count, active=size.active)
+    return gate_up + experts(f"{prefix}.down_proj", hidden_size, size.width, count=size.count, active=size.active)
 
 
 def up_down(name: str, hidden_size: int, width: int, *, bias: bool = False) -> Tensors:
