@@ -12,6 +12,7 @@ import json
 import shutil
 import subprocess
 import sys
+import tomllib
 import zipfile
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -20,6 +21,7 @@ HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE / "assets" / "py"))
 
 import render  # noqa: E402  (it lives beside the files that the browser gets)
+from jinja2 import FileSystemLoader, ModuleLoader  # noqa: E402
 
 DIST = HERE / "dist"
 WORK = HERE / "build"
@@ -27,7 +29,7 @@ NODE = HERE / "node_modules"
 ASSETS = HERE / "assets"
 
 RUNTIME = {
-    "pyscript": (NODE / "@pyscript/core/dist", ("core.js", "core-*.js", "error-*.js", "toml-*.js")),
+    "pyscript": (NODE / "@pyscript/core/dist", ("core.js", "core-*.js", "error-*.js")),
     "pyodide": (NODE / "pyodide", ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")),
     "micropython": (
         NODE / "@micropython/micropython-webassembly-pyscript",
@@ -35,6 +37,12 @@ RUNTIME = {
     ),
 }
 """Folder under ``assets/runtime/`` -> where it comes from and which files a visit asks for."""
+
+PLUGINS = ("codemirror", "deprecations-manager", "donkey", "error", "py-editor", "py-game", "py-terminal")
+"""Extras of PyScript that the site does without."""
+
+LIVE_TEMPLATES = ("partials/", "macros/", "math.html")
+"""Templates that the worker renders; the rest is only read by the build."""
 
 PAGE_SIDE = ("page.py", "worker.py")
 """Python that the browser gets as text, because PyScript reads it by address."""
@@ -91,8 +99,7 @@ def copy_styles(dist: Path) -> None:
 
 
 def copy_page_side(dist: Path) -> None:
-    """Copy what PyScript reads by address: its configuration and the two files that know the browser."""
-    copy(HERE / "pyscript.toml", dist / "pyscript.toml")
+    """Copy what PyScript reads by address: the two files that know the browser."""
     for name in PAGE_SIDE:
         copy(ASSETS / "py" / name, dist / "assets/py" / name)
 
@@ -120,11 +127,20 @@ def app_files() -> Iterator[tuple[str, bytes]]:
     for path in sorted((ASSETS / "py").glob("*.py")):
         if path.name not in PAGE_SIDE:
             yield path.name, path.read_bytes()
-    for path in sorted((ASSETS / "templates").rglob("*.html")):
-        yield path.relative_to(ASSETS).as_posix(), path.read_bytes()
+    yield from compiled_templates()
     for package in ("jinja2", "markupsafe"):
         for path in sorted(package_folder(package).rglob("*.py")):
             yield f"{package}/{path.relative_to(package_folder(package)).as_posix()}", path.read_bytes()
+
+
+def compiled_templates() -> Iterator[tuple[str, bytes]]:
+    """Yield the templates of the live regions as the Python that jinja2 makes of them."""
+    loader = FileSystemLoader(ASSETS / "templates")
+    environment = render.environment(FileSystemLoader([ASSETS / "templates", HERE]))
+    for name in environment.list_templates(filter_func=lambda name: name.startswith(LIVE_TEMPLATES)):
+        source, _, _ = loader.get_source(environment, name)
+        code = environment.compile(source, name, name, raw=True, defer_init=True)
+        yield f"templates/{ModuleLoader.get_module_filename(name)}", code.encode()
 
 
 def package_folder(name: str) -> Path:
@@ -153,8 +169,22 @@ def write_licences(dist: Path) -> None:
 
 def write_pages(dist: Path) -> None:
     """Render every page with its default inputs."""
-    for name, address in render.PAGES.items():
-        write(dist / address / "index.html", render.page(name))
+    for name, page in render.PAGES.items():
+        write(dist / page.path / "index.html", render.page(name, pyscript=pyscript(page.path)))
+
+
+def pyscript(path: str) -> dict[str, str]:
+    """Return the configuration of PyScript as the page at ``path`` carries it, as JSON.
+
+    It goes inside the page because PyScript asks its own CDN for Python when it cannot fetch a configuration.
+    """
+    worker = tomllib.loads((HERE / "pyscript.toml").read_text(encoding="utf-8"))
+    root = "../" * path.count("/") or "./"
+    plugins = [f"!{name}" for name in PLUGINS]
+    worker["interpreter"] = root + worker["interpreter"]
+    worker["files"] = {root + source: target for source, target in worker["files"].items()}
+    page = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
+    return {"worker": json.dumps(worker), "page": json.dumps(page), "plugins": json.dumps({"plugins": plugins})}
 
 
 def copy(source: Path, target: Path) -> None:

@@ -6,11 +6,17 @@ The only file that runs in the worker and knows how it is called. Everything tha
 import json
 import sys
 
-sys.path.insert(0, "app.zip")
+APP = "/home/pyodide/app.zip"
+"""Where pyscript.toml puts our archive."""
 
-import render
+sys.path.insert(0, APP)
 
-from calc.calculators import from_fragment
+import render  # noqa: E402
+from jinja2 import ModuleLoader  # noqa: E402
+
+from calc.calculators import from_fragment  # noqa: E402
+
+render.environment(ModuleLoader(f"{APP}/templates"))
 
 
 def estimate(message: str) -> str:
