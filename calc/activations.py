@@ -24,7 +24,7 @@ from calc.errors import InvalidInput
 from calc.estimate import Component
 from calc.formula import Formula, Number
 from calc.inventory import distinct_layers
-from calc.layer_laws import Bytes, Law, Regime, layer_law, norm_law, polynomial, value_of
+from calc.layer_laws import HALF_SOFTMAX, Bytes, Law, Regime, layer_law, norm_law, polynomial, value_of
 
 CHECKPOINTING = ("none", "selective", "full", "sqrt")
 SCORES = "a*t*s"
@@ -213,6 +213,8 @@ def _outside(architecture: Architecture, training: Training, terms: dict[str, Nu
     elif rotary := _rotary_size(architecture):
         saved["s*p"] += 2 * one if training.checkpointing in ("none", "selective") else 0
         terms["p"] = rotary
+    if regime.eager and training.checkpointing in ("full", "sqrt") and architecture.model_type in HALF_SOFTMAX:
+        saved["t*s"] += one  # GPT-2 hands its attention mask to the checkpoints, which keep it once
     if frozen and training.checkpointing in ("none", "selective"):
         saved.subtract(norm_law(architecture, regime))  # the first layer's input asks for no gradient
     return Counter({name: count for name, count in saved.items() if count})

@@ -9,9 +9,9 @@ Symbols: ``t`` tokens of the micro-batch (``b * s``), ``s`` tokens of a sequence
 expert), ``g`` width of the shared experts, ``E`` experts, ``K`` experts per token, ``i`` inner width of a recurrent
 layer, ``c`` and ``u`` latent widths of MLA for keys and queries, ``n`` query head size of MLA, ``r`` rank of LoRA.
 
-Checked byte by byte for Llama, Qwen 2, Gemma 2, GPT-2 and Mixtral. Other layers are sums of the same parts, and
-``Law.approximate`` says where a part is our reading of the code and not a measurement: MLA, recurrent layers,
-cross-attention, shared experts, parallel blocks and activations not listed here.
+Checked byte by byte for Llama, Qwen 2, Gemma 2, GPT-2 and Mixtral. Other layers are sums of the same measured parts
+(query norms, parallel blocks and shared experts included); ``Law.approximate`` marks those with a part that is only our
+reading of the code: latent attention, recurrent layers, and attention over an image or an encoded text.
 """
 
 from collections import Counter
@@ -52,6 +52,11 @@ ACTIVATION_COPIES = {"gelu_new": 4, "gelu_fast": 4, "quick_gelu": 2, "relu": 0, 
 ATTENTION_INPUTS = ("q_proj", "k_proj", "v_proj", "qkv_proj", "query_key_value", "Wqkv", "c_attn", "q_a_proj")
 ATTENTION_OUTPUTS = ("o_proj", "out_proj", "dense", "c_proj")
 _HIDDEN = ("h", "t")
+
+_ORDER = (
+    *("t*h", "t*a*d", "t*k*d", "t*a*n", "t*a*v", "t*k*v", "t*u", "t*c", "t*i", "t*f", "t*g"),
+    *("K*t*h", "K*t*f", "a*t*s", "t*s", "t*r", "a*t", "k*t", "K*t", "E*t", "t", "s*p", "s", "h", "E"),
+)
 
 MLP_INPUTS = ("gate_proj", "up_proj", "gate_up_proj", "fc1", "c_fc", "dense_h_to_4h", "w1", "w3", "router", "gate")
 MLP_OUTPUTS = ("down_proj", "fc2", "c_proj", "dense_4h_to_h", "w2", "wo")
@@ -98,8 +103,9 @@ class Law:
 
 def polynomial(saved: Mapping[str, int]) -> str:
     """Write a polynomial: ``16*t*h + 8*t``."""
-    parts = [monomial if count == 1 else f"{count}*{monomial}" for monomial, count in saved.items() if count > 0]
-    return " + ".join(parts) + "".join(f" - {-count}*{one}" for one, count in saved.items() if count < 0) or "0"
+    ordered = sorted(saved.items(), key=lambda item: _ORDER.index(item[0]) if item[0] in _ORDER else len(_ORDER))
+    parts = [monomial if count == 1 else f"{count}*{monomial}" for monomial, count in ordered if count > 0]
+    return " + ".join(parts) + "".join(f" - {-count}*{one}" for one, count in ordered if count < 0) or "0"
 
 
 def value_of(saved: Mapping[str, int], terms: Mapping[str, Number]) -> int:
@@ -114,11 +120,12 @@ def layer_law(architecture: Architecture, layer: Layer, regime: Regime) -> Law:
     """
     terms: dict[str, Number] = {"h": architecture.hidden_size}
     saved: Bytes = Counter()
-    approximate = layer.cross_attention
+    approximate = layer.cross_attention or layer.encoder_attention is not None
     norms = _norms(layer) or ((_HIDDEN,) * (1 if architecture.parallel else 2))
     for width, rows in norms:
         saved += norm_law(architecture, regime, width, rows)
-    approximate |= architecture.parallel or any(norm != _HIDDEN for norm in norms)
+    if isinstance(layer.encoder_attention, GroupedQueryAttention):
+        saved += _grouped_query(architecture, layer.encoder_attention, regime, terms)
     if isinstance(layer.attention, GroupedQueryAttention):
         saved += _grouped_query(architecture, layer.attention, regime, terms)
     elif isinstance(layer.attention, MultiHeadLatentAttention):
@@ -134,7 +141,6 @@ def layer_law(architecture: Architecture, layer: Layer, regime: Regime) -> Law:
         saved += _dense(layer.feed_forward, regime, terms)
     elif isinstance(layer.feed_forward, MixtureOfExperts):
         saved += _experts(layer.feed_forward, regime, terms)
-        approximate |= layer.feed_forward.shared_intermediate_size > 0
     if architecture.parallel and len(norms) == 1 and saved["t*h"] > regime.element_bytes:
         saved["t*h"] -= regime.element_bytes  # attention and feed-forward read the same tensor
     return Law(saved, terms, approximate)

@@ -18,6 +18,9 @@ from calc.errors import InvalidInput
 from calc.inventory import distinct_layers
 
 ALL_LINEAR, ATTENTION, QUERY_VALUE = "all-linear", "attention", "q-v"
+ROUTERS_WITHOUT_MODULE = ("router",)
+"""gpt-oss keeps its router's matrix as a plain parameter (``GptOssTopKRouter``), which PEFT does not adapt."""
+
 _BLOCKS = {"self_attn", "self_attention", "attn", "attention", "cross_attn"}
 _FUSED = {"query_key_value", "qkv_proj", "Wqkv", "c_attn", "qkv"}
 _QUERY_VALUE = {"q_proj", "v_proj", "q_b_proj", "kv_b_proj"} | _FUSED
@@ -43,7 +46,7 @@ def adapters(architecture: Architecture, target_modules: str | tuple[str, ...]) 
     Raises:
         InvalidInput: ``unknown_module`` with the names that exist, for a target that matches nothing.
     """
-    linears = tuple(_linears(architecture))
+    linears = tuple(linear_modules(architecture))
     if isinstance(target_modules, str) and target_modules in _RULES:
         chosen = tuple(one for one in linears if _RULES[target_modules](one.module))
         if not chosen:
@@ -100,7 +103,15 @@ def adapter_file_bytes(parameters: int, precision: str = "bfloat16") -> int:
 
 def module_names(architecture: Architecture) -> tuple[str, ...]:
     """Last names of the modules that can be adapted, sorted."""
-    return tuple(sorted({one.module.rsplit(".", 1)[-1] for one in _linears(architecture)}))
+    return tuple(sorted({one.module.rsplit(".", 1)[-1] for one in linear_modules(architecture)}))
+
+
+def linear_modules(architecture: Architecture) -> Iterator[Adapter]:
+    """Every matrix that can get an adapter."""
+    parameters = ROUTERS_WITHOUT_MODULE if architecture.model_type == "gpt_oss" else ()
+    for one in _linears(architecture):
+        if not any(_matches(one.module, name) for name in parameters):
+            yield one
 
 
 def _linears(architecture: Architecture) -> Iterator[Adapter]:
