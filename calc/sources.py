@@ -137,7 +137,7 @@ _PRECISION = {
     ),
     "gguf-mixes": _file(
         "ggml-org/llama.cpp",
-        "b4600",
+        "8784689fee07c6daabf3487d24e1535534ef6e6b",
         "src/llama-quant.cpp",
         "llama.cpp: src/llama-quant.cpp",
         "llama_tensor_get_type",

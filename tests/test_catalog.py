@@ -94,6 +94,8 @@ def test_ids_and_names_are_unique() -> None:
 def test_a_model_says_where_and_when_its_configuration_was_read(entry: catalog.ModelEntry) -> None:
     """A model says where and when its configuration was read."""
     origin = entry.provenance
+    assert entry.origin in {"repository", "class_defaults", "memory"}
+    assert (entry.origin == "memory") == ("huggingface.co" in origin.url)
     assert origin.url.startswith("https://")
     assert "/" in entry.hub_id
     assert date.fromisoformat(origin.retrieved) <= date(2026, 12, 1)

@@ -20,6 +20,7 @@ from calc.units import GIB
 
 __all__ = ["GpuEntry", "ModelEntry", "architecture", "gpu", "gpus", "model", "models"]
 
+_ORIGINS = {"github": "repository", "transformers": "class_defaults", "hub": "memory"}
 _SHOWN = 80  # characters of an unknown id that an error repeats
 
 
@@ -140,6 +141,7 @@ def _model(row: Mapping[str, Any], sources: Mapping[str, str], retrieved: str) -
         parameters=row["parameters"],
         verified=row.get("verified", True),
         featured=row.get("featured"),
+        origin=_ORIGINS[source],
         provenance=provenance,
     )
 

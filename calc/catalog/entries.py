@@ -51,7 +51,9 @@ class ModelEntry:
         parameters: total of the parameters that this configuration gives; tied tables counted once.
         verified: whether that total equals one that was published for the model's own weights.
         featured: place among the presets shown first, from 1; ``None`` for the rest.
-        provenance: where the configuration was read.
+        origin: ``repository`` for a public copy of the file, ``class_defaults`` for the defaults that Transformers
+            takes from this very model, ``memory`` for keys written down without a copy at hand.
+        provenance: where the configuration was read; for ``memory``, where it can be compared.
 
     Example:
         >>> from calc.catalog import model
@@ -67,4 +69,5 @@ class ModelEntry:
     parameters: int
     verified: bool
     featured: int | None
+    origin: str
     provenance: Provenance
