@@ -25,10 +25,33 @@ PRESETS = (
     "llama-3-70b",
     "llama-3.1-405b",
 )
-REQUIRED_GPUS = (  # the list of the second issue
-    "rtx-3060 rtx-3090 rtx-4060-ti-16gb rtx-4070-ti-super rtx-4080 rtx-4090 rtx-5070-ti rtx-5080 rtx-5090 rtx-6000-ada "
-    "rtx-pro-6000 a10 a40 l4 l40s t4 v100-16gb v100-32gb a100-40gb a100-80gb h100-80gb h200 b200 mi300x mi325x"
-).split()
+REQUIRED_GPUS = [
+    "rtx-3060",
+    "rtx-3090",
+    "rtx-4060-ti-16gb",
+    "rtx-4070-ti-super",
+    "rtx-4080",
+    "rtx-4090",
+    "rtx-5070-ti",
+    "rtx-5080",
+    "rtx-5090",
+    "rtx-6000-ada",
+    "rtx-pro-6000",
+    "a10",
+    "a40",
+    "l4",
+    "l40s",
+    "t4",
+    "v100-16gb",
+    "v100-32gb",
+    "a100-40gb",
+    "a100-80gb",
+    "h100-80gb",
+    "h200",
+    "b200",
+    "mi300x",
+    "mi325x",
+]
 # nvidia-smi in MiB, as reported by NVIDIA's driver in public logs; see usable_provenance of each row.
 READINGS = {
     "t4": 15360,

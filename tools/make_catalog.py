@@ -1,12 +1,14 @@
-"""Write ``calc/catalog/models.json`` from a folder of real configurations.
+"""Write ``calc/catalog/models.json``: count every model again and keep what the count confirms.
 
-    python tools/make_catalog.py CONFIGS SOURCES PUBLISHED
+    python tools/make_catalog.py                              # the rows there are, and the additions
+    python tools/make_catalog.py CONFIGS SOURCES PUBLISHED    # from a folder of real configurations, and the additions
+
+To add a model, write its ``config.json``, where it was read and its published total in ``tools/catalog_extra.json``,
+and its public id, name and family in ``tools/catalog_models.csv``; then run the first form.
 
 ``CONFIGS`` holds one ``NAME.json`` per model, each a real ``config.json``; ``SOURCES`` is one JSON object by NAME with
 ``hub_id``, ``source`` and ``verification``; ``PUBLISHED`` is one JSON object by NAME with ``params``, the total that
-another counter gives. Models that the folder lacks are in ``tools/catalog_extra.json``, with the same facts beside
-each.
-``tools/catalog_models.csv`` gives every model its public id, name and family, and the presets their order.
+another counter gives.
 
 A row is left out, and listed, when ``calc`` cannot build its architecture or counts another total than the published.
 """
@@ -21,6 +23,7 @@ from pathlib import Path
 from typing import Any
 
 HERE = Path(__file__).parent
+TARGET = HERE.parent / "calc/catalog/models.json"
 sys.path.insert(0, str(HERE.parent))
 
 from calc.parameters import count_parameters  # noqa: E402
@@ -84,29 +87,50 @@ def source_of(fact: Mapping[str, str]) -> tuple[list[str], str]:
     return ["hub", fact["hub_id"]], ""
 
 
-def facts(configs: Path, sources: Path) -> Iterator[tuple[str, dict[str, Any], Mapping[str, str]]]:
-    """Every configuration with what is known of its origin: the folder first, then our own additions."""
-    known = json.loads(sources.read_text())
-    for name, fact in known.items():
-        yield name, json.loads((configs / f"{name}.json").read_text()), fact
-    for name, extra in json.loads((HERE / "catalog_extra.json").read_text()).items():
-        yield name, extra["config"], extra
+def read(path: Path) -> Any:
+    """The content of a JSON file."""
+    return json.loads(path.read_text(encoding="utf-8"))
 
 
-def row(
-    listed: Mapping[str, str], config: Mapping[str, Any], fact: Mapping[str, Any], published: int | None
-) -> dict[str, Any]:
+def from_folder(configs: Path, sources: Path, published: Path) -> Iterator[dict[str, Any]]:
+    """Every configuration of a folder, with what is known of its origin."""
+    totals = read(published)
+    for name, fact in read(sources).items():
+        known = {
+            "name": name,
+            "config": read(configs / f"{name}.json"),
+            "published": totals.get(name, {}).get("params"),
+        }
+        yield fact | known
+
+
+def from_catalog(listed: Mapping[str, Mapping[str, str]]) -> Iterator[dict[str, Any]]:
+    """Every row that the catalogue has, as the facts it was made from."""
+    names = {line["id"]: name for name, line in listed.items()}
+    for one in read(TARGET)["models"]:
+        yield {**one, "name": names[one["id"]], "published": one["parameters"], "row": one}
+
+
+def additions() -> Iterator[dict[str, Any]]:
+    """The models of our own list."""
+    for name, fact in read(HERE / "catalog_extra.json").items():
+        yield {**fact, "name": name}
+
+
+def row(listed: Mapping[str, str], fact: Mapping[str, Any]) -> dict[str, Any]:
     """One row of the catalogue.
 
     Raises:
         CalcError: the architecture cannot be built, or its count differs from the published total.
     """
-    kept = architecture_keys(config)
+    kept = architecture_keys(fact["config"])
     total = count_parameters(architecture_from_hf_config(kept)).total
-    if published is not None and total != published:
-        raise CalcError("differs_from_published", place=listed["file"], counted=total, published=published)
-    source, note = source_of(fact)
+    if fact["published"] not in (None, total):
+        raise CalcError("differs_from_published", place=fact["name"], counted=total, published=fact["published"])
     result = {"id": listed["id"], "name": listed["name"], "family": listed["family"], "hub_id": fact["hub_id"]}
+    if "row" in fact:
+        return {**fact["row"], **result}
+    source, note = source_of(fact)
     result |= {"parameters": total, "source": source, "note": note, "config": kept}
     if listed["featured"]:
         result["featured"] = int(listed["featured"])
@@ -115,37 +139,36 @@ def row(
     return result
 
 
-def main() -> int:
-    """Write the catalogue; print what was left out."""
-    parser = argparse.ArgumentParser(description=__doc__)
-    for name in ("configs", "sources", "published"):
-        parser.add_argument(name, type=Path)
-    given = parser.parse_args()
-    with (HERE / "catalog_models.csv").open(newline="") as file:
-        listed = {line["file"]: line for line in csv.DictReader(file)}
-    published = json.loads(given.published.read_text())
-    rows, left_out = [], []
-    for name, config, fact in facts(given.configs, given.sources):
-        if name not in listed:
-            left_out.append(f"{name}: not listed in catalog_models.csv")
-            continue
-        total = fact["published"] if "published" in fact else published.get(name, {}).get("params")
-        try:
-            rows.append(row(listed[name], config, fact, total))
-        except CalcError as error:
-            left_out.append(f"{name}: {error}")
-    write(HERE.parent / "calc/catalog/models.json", rows)
-    sys.stdout.write("".join(f"left out: {line}\n" for line in left_out) + f"{len(rows)} models\n")
-    return 0
-
-
-def write(target: Path, rows: list[dict[str, Any]]) -> None:
+def write(rows: list[dict[str, Any]]) -> None:
     """One row a line, so that a change of one model is a change of one line."""
     rows.sort(key=lambda one: (one.get("featured", 99), one["family"].lower(), one["parameters"], one["id"]))
     lines = ",\n".join(json.dumps(one, ensure_ascii=False, separators=(",", ":")) for one in rows)
     head = f'"retrieved":"{RETRIEVED}",\n"sources":{json.dumps(SOURCES)}'
-    target.write_text(f'{{\n{head},\n"models":[\n{lines}\n]\n}}\n', encoding="utf-8")
+    TARGET.write_text(f'{{\n{head},\n"models":[\n{lines}\n]\n}}\n', encoding="utf-8")
+
+
+def main(paths: list[Path]) -> int:
+    """Write the catalogue; print what was left out."""
+    with (HERE / "catalog_models.csv").open(newline="", encoding="utf-8") as file:
+        listed = {line["file"]: line for line in csv.DictReader(file)}
+    rows: dict[str, dict[str, Any]] = {}
+    left_out = []
+    for fact in (*(from_folder(*paths) if paths else from_catalog(listed)), *additions()):
+        name = fact["name"]
+        if name not in listed:
+            left_out.append(f"{name}: not listed in catalog_models.csv")
+            continue
+        try:
+            rows[name] = row(listed[name], fact)
+        except CalcError as error:
+            left_out.append(f"{name}: {error}")
+    write(list(rows.values()))
+    sys.stdout.write("".join(f"left out: {line}\n" for line in left_out) + f"{len(rows)} models\n")
+    return 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("paths", nargs="*", type=Path, metavar="CONFIGS SOURCES PUBLISHED")
+    given = parser.parse_args().paths
+    sys.exit(main(given) if len(given) in (0, 3) else parser.error("give the three paths or none"))
