@@ -12,14 +12,15 @@ Both give a sum of named components. What the sum supposes is said in notes, nev
 from dataclasses import replace
 
 from calc.activations import Training, approximate_layers, training_activations, widest_mlp
-from calc.architecture import Architecture
+from calc.architecture import Architecture, GroupedQueryAttention, MultiHeadLatentAttention
 from calc.custom import has_simple_cache, is_custom
 from calc.dtypes import CACHE_BITS, DType, dtype
 from calc.engines import ENGINES, prefill_tokens
 from calc.errors import InvalidInput
 from calc.estimate import Component, Estimate, Lora, Note, Workload, ranged
 from calc.formula import Formula, Number
-from calc.inventory import loaded_parameters, loaded_tensors
+from calc.inventory import distinct_layers, loaded_parameters, loaded_tensors
+from calc.kv_cache import kv_cache_formula
 from calc.layer_laws import Regime
 from calc.logits import inference_logits, training_logits
 from calc.lora import Adapter, adapter_shapes, adapters
@@ -144,8 +145,6 @@ def _kv_cache(architecture: Architecture, workload: Workload) -> Component | Non
             architecture, batch=workload.batch, context_tokens=workload.context_tokens, bits=CACHE_BITS[name]
         )
         return Component(name="kv_cache", derivation=formula, sources=("kv-cache-2022",))
-    from calc.kv_cache import kv_cache_formula  # noqa: PLC0415
-
     formula = kv_cache_formula(
         architecture,
         context_tokens=workload.context_tokens,
@@ -153,7 +152,24 @@ def _kv_cache(architecture: Architecture, workload: Workload) -> Component | Non
         dtype=name,
         engine=workload.engine,
     )
-    return Component(name="kv_cache", derivation=formula, sources=("kv-cache-2022", "gqa-2023", "hf-config"))
+    if not formula.bytes:
+        return None
+    return Component(name="kv_cache", derivation=formula, sources=_cache_sources(architecture, workload))
+
+
+def _cache_sources(architecture: Architecture, workload: Workload) -> tuple[str, ...]:
+    """Sources of the parts that this architecture has."""
+    layers = [layer for layer, _ in distinct_layers(architecture)]
+    parts = {
+        "gqa-2023": any(isinstance(layer.attention, GroupedQueryAttention) for layer in layers),
+        "deepseek-v2-2024": any(isinstance(layer.attention, MultiHeadLatentAttention) for layer in layers),
+        "sliding-window-2023": any(layer.window is not None for layer in layers),
+        "mamba-2023": any(layer.state is not None for layer in layers),
+        "paged-attention-2023": workload.engine == "vllm",
+        "llama-cpp-kv": workload.engine == "llama.cpp",
+        "transformers-cache": workload.engine == "transformers",
+    }
+    return ("kv-cache-2022", *(name for name, present in parts.items() if present))
 
 
 def cache_precision(workload: Workload) -> str:

@@ -1,9 +1,13 @@
 """Memory of the weights in a given precision, from the exact tensors.
 
 A quantized format applies to the matrices of the layers (``TensorKind.LINEAR``); embedding, head, norms, biases,
-convolutions and the rest keep 16 bits (bitsandbytes, GPTQ, AWQ, FP8, MXFP4). GGUF types quantize embedding and head as
-well and keep one-dimensional tensors in 32 bits. MXFP4, in models with experts, applies to the experts only, as in the
-published gpt-oss checkpoints (``modules_to_not_convert``: attention, router, embedding and head).
+convolutions and the rest keep 16 bits (bitsandbytes, GPTQ, AWQ, FP8, MXFP4). MXFP4, in models with experts, applies to
+the experts only, as in the published gpt-oss checkpoints (``modules_to_not_convert``: attention, router, embedding and
+head).
+
+GGUF types quantize the token table as well and keep one-dimensional tensors in 32 bits; llama.cpp gives the head (the
+token table where it is the head) a finer type: Q6_K, Q5_K in files of 1 to 3 bits, Q8_0 where a row is not a multiple
+of 256 (``llama_tensor_get_type``). Mixed file types (Q4_K_M) raise other tensors too and are a little larger than this.
 """
 
 from collections.abc import Mapping
@@ -11,57 +15,85 @@ from dataclasses import dataclass
 from math import prod
 
 from calc.architecture import Architecture, Tensor, TensorKind
-from calc.dtypes import DType, whole
+from calc.dtypes import DTYPES, DType, whole
 from calc.estimate import Component
 from calc.formula import Formula, Number
 from calc.inventory import has_experts, loaded_tensors
 
-_TABLES = (TensorKind.EMBEDDING, TensorKind.HEAD)
+_LOW_BIT = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightCount:
-    """Parameters that a format quantizes, the scales they need, and the parameters it leaves alone."""
+    """Parameters that a format quantizes, their scales, those of a head with its own type, and those left alone."""
 
     quantized: int
     scales: int
+    head: int
     kept: int
 
 
 def count_weights(architecture: Architecture, dtype: DType) -> WeightCount:
     """Sort the loaded tensors by what the format does with them."""
     experts_only = dtype.family == "microscaling" and has_experts(architecture)
-    quantized = scales = kept = 0
+    head = _head_kind(architecture) if head_dtype(architecture, dtype) else None
+    quantized = scales = kept = finer = 0
     for tensor, times in loaded_tensors(architecture):
         elements = prod(tensor.shape)
-        if dtype.quantized and _applies(dtype, tensor, experts_only=experts_only):
+        if tensor.kind is head:
+            finer += times * elements
+        elif dtype.quantized and _applies(dtype, tensor, experts_only=experts_only):
             quantized += times * elements
             scales += times * dtype.groups(tensor.shape)
         else:
             kept += times * elements
-    return WeightCount(quantized=quantized, scales=scales, kept=kept)
+    return WeightCount(quantized=quantized, scales=scales, head=finer, kept=kept)
+
+
+def head_dtype(architecture: Architecture, dtype: DType) -> DType | None:
+    """The finer type of the head in a GGUF file of this type, or ``None`` where it is the file's own.
+
+    >>> from calc.custom import custom_architecture
+    >>> head_dtype(custom_architecture(10**9, 4096, 32), DTYPES["q4_0"]).name
+    'q6_k'
+    """
+    if dtype.family != "gguf":
+        return None
+    name = "q5_k" if dtype.name in _LOW_BIT else "q6_k"
+    finer = DTYPES["q8_0" if architecture.hidden_size % 256 else name]
+    return finer if finer.bits > dtype.bits else None
+
+
+def _head_kind(architecture: Architecture) -> TensorKind:
+    return TensorKind.EMBEDDING if architecture.tie_word_embeddings else TensorKind.HEAD
 
 
 def _applies(dtype: DType, tensor: Tensor, *, experts_only: bool) -> bool:
     if tensor.kind is TensorKind.LINEAR:
         return not experts_only or ("experts" in tensor.name and "shared" not in tensor.name)
-    return dtype.quantizes_embeddings and tensor.kind in _TABLES
+    return dtype.quantizes_embeddings and tensor.kind in (TensorKind.EMBEDDING, TensorKind.HEAD)
 
 
 def weight_components(architecture: Architecture, dtype: DType) -> tuple[Component, ...]:
-    """``weights``, and for a quantized format ``weights/scales`` and ``weights/unquantized``: all exact.
+    """``weights``; for a quantized format also ``weights/scales``, ``weights/head`` and ``weights/unquantized``.
 
-    Formula: ``P * q / 8``; scales ``N_s * q_s / 8``; the rest ``P_u * q_u / 8``.
+    Formula: ``P * q / 8``; scales ``N_s * q_s / 8``; head ``P_h * q_h / 8``; the rest ``P_u * q_u / 8``. All exact.
+
+    >>> from calc.custom import custom_architecture
+    >>> [(part.name, part.bytes) for part in weight_components(custom_architecture(1280, 64, 1), DTYPES["int4"])]
+    [('weights', 640), ('weights/scales', 25)]
     """
     count = count_weights(architecture, dtype)
     config = ("hf-config", dtype.source)
     if not dtype.quantized:
-        return (_exact("weights", "P * q / 8", {"P": count.kept, "q": int(dtype.value_bits)}, config),)
+        return (_exact("weights", "P * q / 8", {"P": count.kept, "q": whole(dtype.value_bits)}, config),)
     values = {"P_q": count.quantized, "q": whole(dtype.value_bits)}
     scales = {"N_s": count.scales, "q_s": whole(dtype.scale_bits)}
+    head = {"P_h": count.head, "q_h": whole((head_dtype(architecture, dtype) or dtype).bits)}
     parts = (
         _exact("weights", "P_q * q / 8", values, config),
         _exact("weights/scales", "N_s * q_s / 8", scales, (dtype.source,)),
+        _exact("weights/head", "P_h * q_h / 8", head, ("gguf-mixes",)),
         _exact("weights/unquantized", "P_u * q_u / 8", {"P_u": count.kept, "q_u": dtype.kept_bits}, ("hf-config",)),
     )
     return tuple(part for part in parts if part.bytes)
