@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from calc.architecture import Architecture, Tensor, TensorKind
 from calc.inventory import distinct_layers
 
-
 _TABLES = (TensorKind.EMBEDDING, TensorKind.POSITION)
 
 

@@ -6,7 +6,7 @@ Experts are named one by one, as published checkpoints do (Transformers 5 packs 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from calc.architecture import Architecture, MixtureOfExperts
+from calc.architecture import Architecture, MixtureOfExperts, Tensor, TensorKind
 from calc.hf_config.blocks import one_window, pattern_windows
 from calc.hf_config.dense import qwen_windows
 from calc.hf_config.llama import (
@@ -182,8 +182,12 @@ def gpt_oss(reader: Reader) -> Architecture:
     hidden_size = reader.size("hidden_size")
     size = mixture(reader, width="intermediate_size", count=("num_local_experts", "num_experts"))
     many = {"count": size.count, "active": size.active}
+    router = (  # plain parameters of a module of its own, not a linear
+        Tensor(name="mlp.router.weight", shape=(size.count, hidden_size), kind=TensorKind.OTHER),
+        *vector("mlp.router.bias", size.count, TensorKind.BIAS),
+    )
     tensors = (
-        *linear("mlp.router", size.count, hidden_size, bias=True),
+        *router,
         *experts("mlp.experts.gate_up_proj", hidden_size, 2 * size.width, **many),
         *expert_biases("mlp.experts.gate_up_proj_bias", 2 * size.width, **many),
         *experts("mlp.experts.down_proj", size.width, hidden_size, **many),
@@ -205,7 +209,7 @@ def ernie_moe(reader: Reader) -> Architecture:
     hidden_size, depth = reader.size("hidden_size"), reader.layers()
     size = mixture(reader, count=("moe_num_experts", "num_experts"), active=("moe_k", "num_experts_per_tok"))
     shared = reader.optional_integer("moe_num_shared_experts", minimum=0, maximum=MAX_EXPERTS) or 0
-    correction = vector("mlp.moe_statics.e_score_correction_bias", size.count)
+    correction = vector("mlp.moe_statics.e_score_correction_bias", size.count, TensorKind.BIAS)
     sparse = deepseek_block(hidden_size, replace(size, shared_width=shared * size.width), correction)
     first = reader.integer("moe_layer_start_index", minimum=0, maximum=MAX_LAYERS)
     last = reader.integer("moe_layer_end_index", minimum=-1, maximum=MAX_LAYERS)
