@@ -8,12 +8,13 @@ from typing import Final
 
 from calc.architecture import Architecture
 from calc.errors import InvalidConfig
+from calc.hf_config.composites import COMPOSITES
 from calc.hf_config.decoders import DECODERS, Builder, build_with
 from calc.hf_config.reader import Reader, shown
 
 __all__ = ["FAMILIES", "architecture_from_hf_config"]
 
-FAMILIES: Final[Mapping[str, Builder]] = {**DECODERS}
+FAMILIES: Final[Mapping[str, Builder]] = {**DECODERS, **COMPOSITES}
 
 
 def architecture_from_hf_config(config: Mapping[str, object]) -> Architecture:

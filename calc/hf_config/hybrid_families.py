@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from calc.architecture import Architecture
-from calc.hf_config import hybrids, linear_attention, nemotron_h, short_recurrences, state_space, zamba
+from calc.hf_config import hybrids, linear_attention, multimodal_text, nemotron_h, short_recurrences, state_space, zamba
 from calc.hf_config.reader import Reader
 
 HYBRIDS: Final[Mapping[str, Callable[[Reader], Architecture]]] = {
@@ -14,4 +14,5 @@ HYBRIDS: Final[Mapping[str, Callable[[Reader], Architecture]]] = {
     **nemotron_h.FAMILIES,
     **short_recurrences.FAMILIES,
     **linear_attention.FAMILIES,
+    **multimodal_text.FAMILIES,
 }

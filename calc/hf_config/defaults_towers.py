@@ -1,0 +1,55 @@
+"""What the configuration classes of vision towers use where ``vision_config`` is silent.
+
+Source: the field defaults of the configuration classes of ``transformers`` 5.24.0, read 2026-12-01 (see
+``calc.hf_config.defaults``). Keys that no builder reads are left out.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from calc.hf_config.defaults_hybrids import table
+
+_PATCHES: Final = table(
+    "hidden_size intermediate_size num_hidden_layers num_channels image_size patch_size",
+    {
+        "clip_vision_model": (768, 3072, 12, 3, 224, 32),
+        "siglip_vision_model": (768, 3072, 12, 3, 224, 16),
+        "pixtral": (1024, 4096, 24, 3, 1024, 16),
+        "mllama_vision_model": (1280, 5120, 32, 3, 448, 14),
+        "llama4_vision_model": (768, 5632, 34, 3, 448, 14),
+        "gemma4_vision": (768, 3072, 16, 3, None, 16),
+    },
+)
+
+_QWEN: Final = table(
+    "depth hidden_size intermediate_size in_channels patch_size temporal_patch_size spatial_merge_size "
+    "out_hidden_size num_position_embeddings deepstack_visual_indexes",
+    {
+        "qwen2_vl_vision": (32, 3584, None, 3, 14, 2, 2, None, None, None),
+        "qwen2_5_vl_vision": (32, 3584, 3420, 3, 14, 2, 2, 3584, None, None),
+        "qwen3_vl_vision": (27, 1152, 4304, 3, 16, 2, 2, 3584, 2304, (8, 16, 24)),
+        "qwen3_vl_moe_vision": (27, 1152, 4304, 3, 16, 2, 2, 3584, 2304, (8, 16, 24)),
+        "qwen3_5_vision": (27, 1152, 4304, 3, 16, 2, 2, 3584, 2304, None),
+        "qwen3_5_moe_vision": (27, 1152, 4304, 3, 16, 2, 2, 3584, 2304, None),
+    },
+)
+
+_OTHER: Final[Mapping[str, Mapping[str, object]]] = {
+    "siglip_vision_model": {"vision_use_head": True},
+    "mllama_vision_model": {"num_global_layers": 8, "max_num_tiles": 4, "vision_output_dim": 7680},
+    "llama4_vision_model": {"projector_input_dim": 4096, "projector_output_dim": 4096, "vision_output_dim": 7680},
+    "gemma4_vision": {
+        "num_attention_heads": 12,
+        "num_key_value_heads": 12,
+        "head_dim": 64,
+        "position_embedding_size": 10240,
+    },
+    "qwen2_vl_vision": {"embed_dim": 1280, "mlp_ratio": 4},
+}
+
+_PARTS: Final = (_PATCHES, _QWEN, _OTHER)
+
+TOWER_DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
+    name: {key: value for part in _PARTS for key, value in part.get(name, {}).items()}
+    for name in sorted({name for part in _PARTS for name in part})
+}
