@@ -62,6 +62,19 @@ def _weights(precision: str) -> dict[str, int]:
     return {"values": values, "scales": scales, "kept": count.kept * dtype.kept_bits // 8}
 
 
+def test_the_verdicts_of_the_inference_example_are_those_of_the_page() -> None:
+    """Eight requests do not fit an RTX 4090, six barely do, and an 8-bit cache or half the context makes room."""
+    cases = {
+        "no_fit": [{"concurrency": "8"}],
+        "tight": [{"concurrency": "6"}],
+        "fits": [{"concurrency": "8", "kv-precision": "fp8"}, {"concurrency": "8", "context": "4096"}],
+    }
+    for verdict, inputs in cases.items():
+        for values in inputs:
+            found = {one.gpu.id: one.verdict for one in run("inferencia", values).fits}
+            assert found["rtx-4090"] == verdict, values
+
+
 def _gpu_page() -> Iterator[int | Fraction]:
     llama = catalog.architecture("llama-3-8b")
     total = _total("llama-3-8b")
@@ -123,6 +136,8 @@ def _lora_page() -> Iterator[int | Fraction]:
 
 def _method_page() -> Iterator[int | Fraction]:
     total = _total("llama-3-8b")
-    yield from (6 * total, 18 * total, int(Fraction(12, 10) * 2 * total))
+    yield from (6 * total, 20 * total, int(Fraction(12, 10) * 2 * total))
+    full = run("gpu", {"workload": "training", "context": "2048"}).estimate
+    yield from (full.total, full.low, full.high)
     per_layer = 2048 * (16 * 4096 + 4 * 4096 + 4 * 1024 + 8 * 14336 + 4 * 32 + 8)
     yield from (per_layer, 32 * per_layer, 2048 * 4096 * 34 + 5 * 32 * 2048**2)

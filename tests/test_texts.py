@@ -8,7 +8,7 @@ from render import PAGES
 from tests.texts import FILES, fragments
 
 SECOND_PERSON = r"tú|tus?|ti|contigo|usted|puedes|debes|necesitas|quieres|tienes|sabes|eres|haz"
-VERSIONS = r"(?:PyTorch\W|Transformers\W|Formats\W|Qwen)\d\.\d+"
+VERSIONS = r"(?:PyTorch\W|Transformers\W|Formats\W|Qwen|sección\W)\d\.\d+"
 
 
 def test_every_text_is_balanced_html_without_scripts_or_embedded_content() -> None:
