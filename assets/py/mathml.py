@@ -23,11 +23,12 @@ Leaf = Callable[[str], "Node"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One MathML element: its tag, and either a text or children."""
+    """One MathML element: its tag, and either a text or children; ``form`` is that of an operator that begins a line."""
 
     tag: str
     text: str = ""
     children: tuple["Node", ...] = ()
+    form: str = ""
 
 
 @lru_cache(maxsize=256)
@@ -81,7 +82,7 @@ def _chunks(tree: ast.expr, leaf: Leaf) -> tuple[Node, ...]:
     chunks = []
     for sign, operand, parent in _operands(tree):
         drawn = _draw(operand, leaf, parent)
-        children = (Node("mo", sign), drawn) if sign else (drawn,)
+        children = (Node("mo", sign, form="infix"), drawn) if sign else (drawn,)
         chunks.append(Node("mrow", children=children))
     return tuple(chunks)
 

@@ -12,6 +12,10 @@ from fractions import Fraction
 
 NARROWEST = 288
 """Width of the bar on a screen of 320 px [px]."""
+WIDE = 620
+"""Width of the bar on a usual screen [px]."""
+SLIVER = Fraction(1, 400)
+"""Parts below this share of the bar are drawn without a label: the table has them."""
 CHARACTER = 7
 """Width allowed for a character of a label [px]."""
 PADDING = 14
@@ -30,13 +34,14 @@ class Part:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Segment:
-    """One part as drawn; ``row`` is None where the label is inside."""
+    """One part as drawn; ``row`` counts the lines of labels below; ``place`` is ``inside``, ``below`` or ``none``."""
 
     part: Part
     x: str
     width: str
     middle: str
-    row: int | None
+    place: str
+    row: int
     anchor: str
 
 
@@ -50,15 +55,16 @@ class Mark:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Bar:
-    """The drawing: parts, the line of the capacity, the range of the total, and how many rows of labels it needs."""
+    """The drawing: parts, line of the capacity, range of the total, rows of labels, and where the room can be named.
+
+    ``spread`` holds the two ends of the range, or None for an exact total; ``room`` is ``always``, ``wide`` or ``none``.
+    """
 
     segments: tuple[Segment, ...]
     rows: int
     capacity: Mark | None
-    low: str
-    high: str
+    spread: tuple[str, str] | None
     room: str
-    room_inside: bool
 
 
 def draw(parts: Sequence[Part], *, low: int, high: int, capacity: int | None) -> Bar:
@@ -74,27 +80,26 @@ def draw(parts: Sequence[Part], *, low: int, high: int, capacity: int | None) ->
     for part in parts:
         edges.append(edges[-1] + part.size)
     middles = [Fraction(edges[i] + edges[i + 1], 2 * scale) for i in range(len(parts))]
-    rows = _rows(parts, middles, scale)
+    places = [_place(part, scale) for part in parts]
+    rows = _rows(places, middles)
     segments = tuple(
         Segment(
             part=part,
             x=percent(edges[i], scale),
             width=percent(part.size, scale),
             middle=percent(middles[i]),
-            row=rows.get(i),
-            anchor=_anchor(middles[i]) if i in rows else "middle",
+            place=places[i],
+            row=rows.get(i, 0),
+            anchor=_anchor(middles[i]),
         )
         for i, part in enumerate(parts)
     )
-    room = max((capacity or 0) - total, 0)
     return Bar(
         segments=segments,
         rows=len(rows),
-        capacity=None if capacity is None else Mark(x=percent(capacity, scale), anchor=_anchor(capacity / scale)),
-        low=percent(low, scale),
-        high=percent(high, scale),
-        room=percent(room, scale),
-        room_inside=_holds(Fraction(room, scale), 16),
+        capacity=Mark(x=percent(capacity, scale), anchor=_anchor(Fraction(capacity, scale))) if capacity else None,
+        spread=(percent(low, scale), percent(high, scale)) if low < high else None,
+        room=_room(Fraction((capacity or 0) - max(total, high), scale)),
     )
 
 
@@ -107,21 +112,31 @@ def percent(part: int | Fraction, whole: int = 1) -> str:
     return f"{float(part / Fraction(whole)) * 100:.2f}%"
 
 
-def _rows(parts: Sequence[Part], middles: Sequence[Fraction], scale: int) -> dict[int, int]:
-    """The row of each label that does not fit inside its part."""
-    outside = [
-        i
-        for i, part in enumerate(parts)
-        if not _holds(Fraction(part.size, scale), max(len(part.label), len(part.text)))
-    ]
-    left = [i for i in reversed(outside) if _anchor(middles[i]) == "start"]
-    right = [i for i in outside if _anchor(middles[i]) == "end"]
+def _place(part: Part, scale: int) -> str:
+    share = Fraction(part.size, scale)
+    if _holds(share, max(len(part.label), len(part.text)), NARROWEST):
+        return "inside"
+    return "below" if share >= SLIVER else "none"
+
+
+def _rows(places: Sequence[str], middles: Sequence[Fraction]) -> dict[int, int]:
+    """The row of each label that stands below."""
+    below = [i for i, place in enumerate(places) if place == "below"]
+    left = [i for i in reversed(below) if _anchor(middles[i]) == "start"]
+    right = [i for i in below if _anchor(middles[i]) == "end"]
     return {i: row for row, i in enumerate(left + right)}
 
 
-def _holds(share: Fraction, characters: int) -> bool:
-    return share * NARROWEST >= characters * CHARACTER + PADDING
+def _room(share: Fraction) -> str:
+    """Whether «6,24 GiB libres» can be written where nothing is used."""
+    if _holds(share, 16, NARROWEST):
+        return "always"
+    return "wide" if _holds(share, 16, WIDE) else "none"
 
 
-def _anchor(position: Fraction | float) -> str:
-    return "start" if position <= 0.5 else "end"
+def _holds(share: Fraction, characters: int, width: int) -> bool:
+    return share * width >= characters * CHARACTER + PADDING
+
+
+def _anchor(position: Fraction) -> str:
+    return "start" if position <= Fraction(1, 2) else "end"

@@ -12,6 +12,7 @@ from typing import Any
 
 from form import field_id, form
 from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
+from markupsafe import Markup
 from view import group_of, view
 
 from calc import catalog, es
@@ -122,7 +123,7 @@ def page(name: str, **context: Any) -> str:
     links = [{"name": key, "href": root + one.path or "./"} for key, one in PAGES.items()]
     values: dict[str, Any] = {"name": name, "root": root, "links": links, "calculator": entry.calculator}
     if entry.calculator:
-        values["regions"] = regions(entry.calculator, {}).html
+        values["regions"] = {key: Markup(html) for key, html in regions(entry.calculator, {}).html.items()}
         values["form"] = form(entry.calculator, {})
         groups = dict.fromkeys(group_of(gpu) for gpu in catalog.gpus())
         values["gpu_groups"] = [(group, es.GPU_KINDS[group]) for group in groups]

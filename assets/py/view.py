@@ -25,6 +25,16 @@ from calc.sources import SOURCES
 DECIMAL_CALCULATORS = ("entrenar", "acumulacion")
 """The simple laws are stated in GB, and so are their answers."""
 
+SHARED = ("apple", "integrated")
+"""Kinds whose memory the processor uses too: never marked as the smallest that fits."""
+
+USUAL = frozenset(
+    "rtx-3060 rtx-3090 rtx-4060-ti-16gb rtx-4070-ti-super rtx-4080 rtx-4090 rtx-5070-ti rtx-5080 rtx-5090 "
+    "rtx-a6000 rtx-6000-ada rtx-pro-6000 t4 v100-32gb a10 l4 a40 l40s a100-40gb a100-80gb h100-80gb h200 b200 "
+    "rx-7900-xtx mi300x mi325x dgx-spark apple-m4-max-128gb".split()
+)
+"""GPUs that the table shows first; the rest are one filter away."""
+
 _ORDER = {Verdict.FITS: 0, Verdict.TIGHT: 1, Verdict.NO_FIT: 2}
 
 
@@ -43,6 +53,7 @@ class GpuRow:
     verdict: str
     smallest: bool
     chosen: bool
+    usual: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -126,7 +137,7 @@ def view(result: Result) -> View:
     chosen = next((one for one in result.fits if one.gpu.id == result.inputs.get("gpu")), None)
     capacity = chosen.gpu.capacity if chosen else None
     ranked = sorted(result.fits, key=lambda one: (_ORDER[one.verdict], one.count or 10**9, one.gpu.capacity))
-    smallest = next((one.gpu for one in ranked if one.verdict is Verdict.FITS), None)
+    smallest = next((one.gpu for one in ranked if one.verdict is Verdict.FITS and one.gpu.kind not in SHARED), None)
     return View(
         answer=_answer(result, unit),
         chosen=_chosen(chosen, unit, smallest) if chosen else None,
@@ -246,6 +257,7 @@ def _gpu_row(one: Fit, unit: str, smallest: Gpu | None, chosen: Fit | None) -> G
         verdict=one.verdict.value,
         smallest=gpu is smallest,
         chosen=one is chosen,
+        usual=gpu.id in USUAL or gpu is smallest or one is chosen,
     )
 
 
