@@ -7,11 +7,15 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Final
 
+from calc.architecture import Architecture
 from calc.calculators import link
 from calc.calculators.acumulacion import ACUMULACION
 from calc.calculators.calculator import Calculator
 from calc.calculators.entrenar import ENTRENAR
 from calc.calculators.fields import Field, Kind, Parsed, Value, parse, visible
+from calc.calculators.gpu import VRAM
+from calc.calculators.inferencia import INFERENCIA
+from calc.calculators.lora import LORA
 from calc.calculators.result import Figure, Result, to_json
 from calc.errors import InvalidInput
 
@@ -33,7 +37,9 @@ __all__ = [
     "visible",
 ]
 
-CALCULATORS: Final[Mapping[str, Calculator]] = MappingProxyType({one.name: one for one in (ENTRENAR, ACUMULACION)})
+CALCULATORS: Final[Mapping[str, Calculator]] = MappingProxyType(
+    {one.name: one for one in (VRAM, ENTRENAR, ACUMULACION, INFERENCIA, LORA)}
+)
 """Every calculator by name, in the order of the site."""
 
 
@@ -45,12 +51,18 @@ class InvalidInputs(Exception):
         super().__init__("; ".join(str(error) for error in errors))
 
 
-def run(name: str, raw: Mapping[str, str]) -> Result:
+def run(name: str, raw: Mapping[str, str], architecture: Architecture | None = None) -> Result:
     """Calculate from text. Inputs left out take their defaults; keys that no field has are ignored.
+
+    Args:
+        name: of the calculator.
+        raw: text of the fields, by name.
+        architecture: a model of one's own, for the calculators that know models; ``model`` is then not looked at.
 
     Raises:
         InvalidInputs: with one error for each field that cannot be used.
         KeyError: for a calculator that does not exist.
+        TypeError: for an architecture given to a calculator that knows no models.
 
     Example:
         >>> result = run("acumulacion", {"activation-per-sample": "0,5", "steps": "8"})
@@ -65,7 +77,11 @@ def run(name: str, raw: Mapping[str, str]) -> Result:
     if parsed.errors:
         raise InvalidInputs(parsed.errors)
     try:
-        return calculator.calculate(parsed)
+        if architecture is None:
+            return calculator.calculate(parsed)
+        if calculator.calculate_for is None:
+            raise TypeError(name)
+        return calculator.calculate_for(parsed, architecture)
     except InvalidInput as error:
         raise InvalidInputs((error,)) from None
 

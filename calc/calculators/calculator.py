@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from calc.architecture import Architecture
 from calc.calculators.fields import Field, Parsed, Value
 from calc.calculators.result import Result
 
@@ -11,12 +12,14 @@ from calc.calculators.result import Result
 class Calculator:
     """One calculator: what it asks for, and the function from what was read to the answer.
 
-    ``calculate`` may raise ``InvalidInput`` for values that are good alone and not together.
+    ``calculate`` may raise ``InvalidInput`` for values that are good alone and not together. ``calculate_for`` is the
+    same for an architecture from a file; ``None`` where the calculator knows no models.
     """
 
     name: str
     fields: tuple[Field, ...]
     calculate: Callable[[Parsed], Result]
+    calculate_for: Callable[[Parsed, Architecture], Result] | None = None
 
 
 def inputs(parsed: Parsed) -> Mapping[str, Value]:

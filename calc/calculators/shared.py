@@ -11,12 +11,14 @@ from calc.architecture import Architecture
 from calc.calculators.fields import ALWAYS, Field, Kind, Parsed
 from calc.custom import CUSTOM, custom_architecture
 from calc.dtypes import CACHE_BITS, DTYPES
+from calc.estimate import Estimate, Note
 from calc.units import BILLION, GIB
 
 USUAL_PRECISIONS: Final = ("float32", "bfloat16", "float16", "fp8", "int8", "int4")
 CHECKPOINTING: Final = ("none", "selective", "full", "sqrt")
 
 MODEL: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b")
+MODEL_OR_CUSTOM: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b", custom=True)
 GPU: Final = Field(name="gpu", kind=Kind.GPU, default="rtx-4090")
 UNIT: Final = Field(name="unit", kind=Kind.CHOICE, default="GiB", choices=("GiB", "GB"), advanced=True)
 PRECISION: Final = Field(
@@ -75,7 +77,7 @@ def optimizer(choices: tuple[str, ...], shown_when: Mapping[str, tuple[str, ...]
     )
 
 
-def architecture(parsed: Parsed) -> Architecture:
+def architecture_of(parsed: Parsed) -> Architecture:
     """The architecture that the form describes: one of the catalogue, or «Personalizado».
 
     Raises:
@@ -96,6 +98,20 @@ def architecture(parsed: Parsed) -> Architecture:
 def runtime_bytes(parsed: Parsed) -> int | None:
     """What the visitor gave for context and libraries [B]; ``None`` for the documented default."""
     return ceil(parsed.decimal("runtime") * GIB) if parsed.has("runtime") else None
+
+
+def remarks(estimate: Estimate) -> list[Note]:
+    """What is worth saying of any estimate: which part weighs most, and the same total in the other unit."""
+    parts: dict[str, int] = {}
+    for component in estimate.components:
+        whole = component.name.partition("/")[0]
+        parts[whole] = parts.get(whole, 0) + component.bytes
+    largest = max(parts, key=lambda name: parts[name])
+    percent = round(Fraction(100 * parts[largest], max(estimate.total, 1)))
+    return [
+        Note(code="largest_component", params={"component": largest, "percent": percent}),
+        Note(code="both_units", params={"total_bytes": estimate.total}),
+    ]
 
 
 CUSTOM_FIELDS: Final = tuple(

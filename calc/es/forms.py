@@ -123,11 +123,14 @@ CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     },
     "optimizer": {
         "adamw": "Adam o AdamW (8 bytes por parámetro)",
+        "adamw-bf16": "AdamW en bfloat16 (4 bytes por parámetro)",
         "sgd-momentum": "SGD con momento (4 bytes por parámetro)",
-        "sgd": "SGD sin momento (0 bytes)",
+        "sgd": "SGD sin momento (0 bytes por parámetro)",
         "adamw-8bit": "AdamW de 8 bits (2 bytes por parámetro)",
-        "adafactor": "Adafactor (filas y columnas)",
+        "paged-adamw-8bit": "AdamW de 8 bits paginado (2 bytes por parámetro)",
+        "adafactor": "Adafactor (una suma por fila y por columna)",
         "lion": "Lion (4 bytes por parámetro)",
+        "lion-8bit": "Lion de 8 bits (1 byte por parámetro)",
     },
     "mixed-precision": _YES_NO,
     "checkpointing": {

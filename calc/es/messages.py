@@ -28,6 +28,8 @@ ERRORS: Final[Mapping[str, str]] = {
     "too_small": "El mínimo es {minimum}.",
     "too_large": "El máximo es {maximum}.",
     "not_a_flag": "Debe ser «yes» o «no».",
+    "unknown_module": "El modelo no tiene matrices llamadas «{value}».",
+    "no_linear_modules": "El modelo no tiene matrices de ese tipo ({value}).",
     "unknown_choice": "«{value}» no es una de las opciones.",
     "unknown_model": "No hay ningún modelo «{value}» en el catálogo.",
     "unknown_gpu": "No hay ninguna GPU «{value}» en el catálogo.",
@@ -67,12 +69,33 @@ NOTES: Final[Mapping[str, str]] = {
     "each_gpu_holds_its_own": "La cifra es la de una GPU: cada una de las {gpus} guarda sus propias activaciones.",
     "simple_kv_cache": "La fórmula simple, 2·b·s·h·L·bytes, daría {simple_bytes} de caché KV; con las cabezas y capas "
     "de este modelo son {exact_bytes}.",
-    "both_units": "{total_bytes_gib} son {total_bytes_gb}: el mismo número de bytes en otra unidad.",
-    "largest_component": "La parte mayor es {component}: el {percent} % del total.",
-    "context_beyond_maximum": "El modelo declara un máximo de {maximum} tokens y se piden {context}.",
-    "quantized_training": "Entrenar todos los pesos en un formato cuantizado no es habitual: lo usual es QLoRA.",
-    "custom_assumptions": "De un modelo personalizado solo se conocen los datos dados; el resto se supone: red "
-    "intermedia de 8·h/3 con puerta, sin sesgos y, sin vocabulario, sin logits.",
+    "simple_kv_cache_agrees": "La fórmula simple, 2·b·s·h·L·bytes, da aquí la misma caché KV: cada cabeza tiene sus "
+    "propias claves y valores.",
+    "simple_inference": "La regla de los pesos por 1,2 daría {simple_bytes} en total: no mira el contexto ni el lote.",
+    "simple_training": "La regla de 16 bytes por parámetro y s·b·h·L·(34 + 5·a·s/h) de activaciones daría "
+    "{simple_bytes}: supone un GPT con atención clásica.",
+    "both_units": "{total_bytes_gib} son {total_bytes_gb}: los mismos bytes en otra unidad.",
+    "largest_component": "Parte mayor: {component}, el {percent}\u00a0% del total.",
+    "context_over_limit": "El modelo declara un máximo de {limit} tokens y se piden {context}: la cuenta vale, pero "
+    "puede que el modelo no responda bien.",
+    "quantized_training": "Entrenar todos los pesos en un formato cuantizado ({precision}) no es habitual: lo usual es "
+    "dejarlos fijos y entrenar adaptadores (QLoRA).",
+    "custom_assumptions": "De un modelo personalizado solo se conocen los datos dados. Se supone lo demás: red "
+    "intermedia de ancho {intermediate_size} con puerta y sin sesgos.",
+    "logits_not_counted": "No se cuentan los logits: no se conoce el vocabulario.",
+    "training_sum_of_parts": "Se suman las partes en su momento mayor, como ocurre al acumular gradientes; con un solo "
+    "microlote, gradientes y activaciones no coinciden enteros, y el extremo bajo lo tiene en cuenta.",
+    "approximate_activations": "En {layers} de {of} capas las activaciones son una aproximación nuestra, sin medida "
+    "publicada: por eso su intervalo es ancho.",
+    "optimizer_states_float32": "Los estados del optimizador se cuentan en 32 bits. Con todo en 16 bits, PyTorch los "
+    "guarda en 16: es la opción AdamW en bfloat16.",
+    "cache_of_each_request": "Cada petición añade {request_bytes} de caché KV con este contexto; se cuentan "
+    "{concurrency}.",
+    "vllm_reserves_the_rest": "vLLM reserva desde el arranque la fracción de la GPU que se le indica y llena con caché "
+    "KV lo que sobra: el monitor de la GPU muestra esa reserva, no lo que aquí se calcula.",
+    "qlora_base": "El modelo base se guarda en NF4 con doble cuantización, como en el artículo de QLoRA.",
+    "compared_with_full": "El ajuste fino de todos los pesos, con el mismo lote y la misma secuencia, pediría "
+    "{full_bytes}.",
 }
 """Sentence of each note."""
 
@@ -90,6 +113,8 @@ def error_text(error: CalcError) -> str:
         'text_config.hidden_size: falta la clave.'
     """
     words = {name: _words(name, value, "GiB") for name, value in error.params.items()}
+    if words.get("value") in CHOICES.get(error.place, {}):
+        words["value"] = CHOICES[error.place][words["value"]]
     if isinstance(error, InvalidConfig | UnsupportedArchitecture):
         return f"{error.place or 'config.json'}: {CONFIG_ERRORS[error.code].format_map(words)}{_closest(error)}"
     return ERRORS[error.code].format_map(words) + _closest(error)

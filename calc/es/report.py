@@ -8,7 +8,7 @@ from calc.calculators import Field, Kind, Result
 from calc.es.forms import CALCULATORS, FIELD_HINTS, FIELD_LABELS, SUMMARIES, UNITS
 from calc.es.messages import VERDICTS, note_text
 from calc.es.nomenclature import component_name
-from calc.es.numbers import bytes_text, count_text, number_text, percent_text
+from calc.es.numbers import bytes_text, number_text, percent_text
 from calc.estimate import Component
 from calc.fit import Fit, Verdict
 
@@ -17,9 +17,9 @@ MAX_GPUS: Final = 12
 
 _FIGURES: Final[Mapping[str, tuple[str, Callable[[int], str]]]] = {
     "effective_batch": ("Lote efectivo", number_text),
-    "parameters": ("Parámetros", count_text),
+    "parameters": ("Parámetros", number_text),
     "trainable_parameters": ("Parámetros entrenables", number_text),
-    "adapter_file_bytes": ("Archivo del adaptador", bytes_text),
+    "file_bytes": ("Archivo del adaptador", bytes_text),
 }
 
 

@@ -1,0 +1,78 @@
+"""Memory to serve a model: weights, a KV cache for each request, and how the engine goes about it."""
+
+from calc import catalog
+from calc.architecture import Architecture
+from calc.calculators.calculator import Calculator, inputs
+from calc.calculators.fields import Field, Kind, Parsed
+from calc.calculators.result import Result
+from calc.calculators.shared import (
+    GPU,
+    MODEL,
+    PRECISION,
+    RUNTIME,
+    UNIT,
+    architecture_of,
+    context,
+    kv_precision,
+    remarks,
+    runtime_bytes,
+)
+from calc.engines import ENGINES
+from calc.estimate import Note, Workload
+from calc.fit import fit
+from calc.memory import estimate_inference
+from calc.parameters import count_parameters
+
+FIELDS = (
+    MODEL,
+    PRECISION,
+    context("8192"),
+    Field(name="concurrency", kind=Kind.INTEGER, default="1", unit="requests", minimum=1, maximum=10**6),
+    Field(name="engine", kind=Kind.CHOICE, default="vllm", choices=tuple(ENGINES)),
+    kv_precision(),
+    RUNTIME,
+    GPU,
+    UNIT,
+)
+
+
+def calculate(parsed: Parsed) -> Result:
+    """The answer for a model of the catalogue.
+
+    Example:
+        >>> from calc.calculators.fields import parse
+        >>> result = calculate(parse(FIELDS, {"concurrency": "4"}))
+        >>> result.figures["request_bytes"] // 2**30, result.estimate.component("kv_cache") // 2**30
+        (1, 4)
+    """
+    return calculate_for(parsed, architecture_of(parsed))
+
+
+def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
+    """The answer for any architecture; the field ``model`` is not looked at."""
+    requests, engine = parsed.integer("concurrency"), parsed.word("engine")
+    workload = Workload(
+        precision=parsed.word("precision"),
+        kv_precision=parsed.word("kv-precision"),
+        batch=requests,
+        context_tokens=parsed.integer("context"),
+        runtime_bytes=runtime_bytes(parsed),
+        engine=engine,
+    )
+    estimate = estimate_inference(architecture, workload)
+    each = estimate.component("kv_cache") // requests
+    notes = [Note(code="cache_of_each_request", params={"request_bytes": each, "concurrency": requests})]
+    if engine == "vllm":
+        notes.append(Note(code="vllm_reserves_the_rest"))
+    count = count_parameters(architecture)
+    return Result(
+        calculator="inferencia",
+        inputs=inputs(parsed),
+        estimate=estimate,
+        fits=fit(estimate, catalog.gpus()),
+        notes=(*estimate.notes, *notes, *remarks(estimate)),
+        figures={"parameters": count.total, "active_parameters": count.active, "request_bytes": each},
+    )
+
+
+INFERENCIA = Calculator(name="inferencia", fields=FIELDS, calculate=calculate, calculate_for=calculate_for)
