@@ -8,6 +8,7 @@ from calc import catalog
 from calc.calculators import run
 from calc.dtypes import DTYPES
 from calc.es import number_text
+from calc.hf_config import architecture_from_hf_config
 from calc.kv_cache import kv_cache_bytes
 from calc.lora import adapters, lora_parameters
 from calc.parameters import count_parameters
@@ -18,6 +19,20 @@ from tests.texts import fragments
 UNITS = {"GiB": GIB, "MiB": MIB, "KiB": KIB, "GB": GB, "MB": MB, "B": 1, "%": 1, "": 1}
 FULL_HEADS = 2 * 8192 * 4096 * 32 * 2
 """KV cache of Llama 3 8B at 8,192 tokens if it had as many KV heads as query heads: 2 b s h L B."""
+
+# The text part of google/gemma-3-12b-it, as Transformers 5.24 fills in its config.json.
+GEMMA_3_12B = {
+    "model_type": "gemma3_text",
+    "hidden_size": 3840,
+    "intermediate_size": 15360,
+    "num_hidden_layers": 48,
+    "num_attention_heads": 16,
+    "num_key_value_heads": 8,
+    "head_dim": 256,
+    "vocab_size": 262208,
+    "sliding_window": 1024,
+    "sliding_window_pattern": 6,
+}
 
 
 def marked() -> list[tuple[str, str, str]]:
@@ -112,7 +127,7 @@ def _accumulation_page() -> Iterator[int | Fraction]:
 def _inference_page() -> Iterator[int | Fraction]:
     for name in ("llama-2-13b", "llama-3-8b", "llama-3-70b", "falcon-7b"):
         yield from (kv_cache_bytes(catalog.architecture(name), context_tokens=tokens) for tokens in (1, 4096))
-    gemma = catalog.architecture("gemma-3-12b")
+    gemma = architecture_from_hf_config(GEMMA_3_12B)
     yield from (kv_cache_bytes(gemma, context_tokens=8192), 8192 * kv_cache_bytes(gemma, context_tokens=1))
     weights = sum(_weights("bfloat16").values())
     for changes in ({"concurrency": "8"}, {"concurrency": "6"}, {"concurrency": "8", "kv-precision": "fp8"}):
