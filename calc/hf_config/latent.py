@@ -16,10 +16,10 @@ from calc.hf_config.llama import (
     attention_tensors,
     dense,
     llama_like,
-    unloaded,
 )
 from calc.hf_config.moe import deepseek_block, either, mixture
-from calc.hf_config.parts import FULL, Tensors, embedding, grouped_query, head, linear, norm, norms, vector
+from calc.hf_config.parts import FULL, Tensors, grouped_query, linear, norm, vector
+from calc.hf_config.prediction import with_prediction
 from calc.hf_config.reader import MAX_EXPERTS, MAX_LAYERS, Reader
 
 
@@ -103,23 +103,8 @@ def deepseek(reader: Reader) -> Architecture:
         attention,
         latent_tensors(attention, hidden_size, bias=bias) + indexer(reader, attention, hidden_size),
     )
-    return with_prediction(reader, llama_like(reader, mlp=deepseek_mlp(reader), attention=lambda _: block))
-
-
-def with_prediction(reader: Reader, architecture: Architecture) -> Architecture:
-    """Add the multi-token-prediction layers that the checkpoint stores besides (DeepSeek-V3, section 2.2)."""
-    copies = reader.optional_integer("num_nextn_predict_layers", minimum=0, maximum=MAX_LAYERS)
-    if not copies or not reader.has("num_nextn_predict_layers"):
-        return architecture
-    hidden_size, vocab_size = architecture.hidden_size, architecture.vocab_size
-    extra = (
-        *embedding("embed_tokens", vocab_size, hidden_size),
-        *norms(("enorm", "hnorm", "shared_head.norm"), hidden_size),
-        *linear("eh_proj", hidden_size, 2 * hidden_size),
-        *head("shared_head.head", vocab_size, hidden_size, tied=False),
-    )
-    tower = unloaded("multi_token_prediction", architecture.layers[-1], "model.layers.mtp", copies, extra)
-    return replace(architecture, towers=(*architecture.towers, tower))
+    model = llama_like(reader, mlp=deepseek_mlp(reader), attention=lambda _: block)
+    return with_prediction(reader, model, own_tables=reader.text("model_type") != "glm_moe_dsa")
 
 
 def glm4_moe(reader: Reader) -> Architecture:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from calc.architecture import Architecture, Attention, DenseMLP, FeedForward, GroupedQueryAttention, Layer, Tower
+from calc.architecture import Architecture, Attention, DenseMLP, FeedForward, GroupedQueryAttention, Layer
 from calc.hf_config.parts import Tensors, distinct, embedding, grouped_query, head, linear, norm, norms
 from calc.hf_config.reader import Reader
 
@@ -171,18 +171,6 @@ def plan(
         return Layer(attention=reads, feed_forward=feeds, tensors=read_tensors + feed_tensors + common, window=key[2])
 
     return distinct((kind(index) for index in range(depth)), build)
-
-
-def unloaded(name: str, layer: Layer, prefix: str, copies: int, extra: Tensors) -> Tower:
-    """Multi-token-prediction layers: copies of a layer plus what is theirs; stored, not built by Transformers."""
-    return Tower(
-        name=name,
-        loaded=False,
-        tensors=tuple(
-            replace(item, name=f"{prefix}.{item.name}", count=item.count * copies, active=None)
-            for item in layer.tensors + extra
-        ),
-    )
 
 
 def llama(reader: Reader) -> Architecture:

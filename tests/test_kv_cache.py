@@ -1,0 +1,170 @@
+"""Caches against what Transformers 5.24 really allocated on the meta device, and the laws of each engine.
+
+The facts are in ``golden/architectures.json``; see ``tests/oracle_table.py``.
+"""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from calc.architecture import Architecture
+from calc.errors import InvalidInput
+from calc.es import SYMBOLS
+from calc.hf_config import architecture_from_hf_config
+from calc.kv_cache import kv_bytes_per_token, kv_cache_bytes, kv_cache_formula, state_bytes
+
+GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "architectures.json").read_text())
+ENGINES = ("exact", "transformers", "vllm", "llama.cpp")
+LLAMA, MISTRAL, GEMMA3, DEEPSEEK = "llama3-8b", "mistral-7b-v0.1", "gemma3-1b", "deepseek-v3"
+
+
+def model(name: str) -> Architecture:
+    """A model of the golden file."""
+    return architecture_from_hf_config(GOLDEN[name]["config"])
+
+
+@pytest.mark.parametrize("name", [name for name, row in GOLDEN.items() if "kv" in row["expected"]])
+def test_a_cache_is_as_large_as_transformers_makes_it(name: str) -> None:
+    """Bytes per token, recurrent state, and the whole cache below and beyond the window are the measured ones."""
+    expected, architecture = GOLDEN[name]["expected"], model(name)
+    assert kv_bytes_per_token(architecture) == expected["kv_bytes_per_token"]
+    assert state_bytes(architecture) == expected["state_bytes"]
+    for context, size in expected["kv"].items():
+        assert kv_cache_bytes(architecture, context_tokens=int(context), engine="transformers") == size
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_every_symbol_of_the_formula_has_a_meaning(name: str) -> None:
+    """The page can explain each letter, for every model and engine."""
+    for engine in ENGINES:
+        formula = kv_cache_formula(model(name), context_tokens=8192, engine=engine)
+        assert set(formula.terms) <= set(SYMBOLS), engine
+
+
+def test_llama_3_8b_takes_one_gibibyte_for_8192_tokens() -> None:
+    """Grouped heads: a quarter of what 2·b·s·h·L·bytes gives."""
+    assert kv_cache_bytes(model(LLAMA), context_tokens=8192) == 2**30
+    assert 2 * 8192 * 4096 * 32 * 2 == 4 * 2**30
+
+
+def test_latent_attention_caches_its_latent() -> None:
+    """DeepSeek V3: 61 layers of 512 + 64 elements, 70,272 bytes per token, not the expanded heads' 4,997,120."""
+    assert kv_bytes_per_token(model(DEEPSEEK)) == 61 * (512 + 64) * 2 == 70_272
+
+
+def test_sparse_attention_adds_the_key_of_its_indexer() -> None:
+    """DeepSeek V3.2: 128 more elements per token and layer."""
+    assert kv_bytes_per_token(model("deepseek-v3.2")) == 61 * (512 + 64 + 128) * 2
+
+
+def test_a_window_caps_the_cache() -> None:
+    """Mistral 7B v0.1: 4,096 tokens at most; Transformers holds one less between steps."""
+    architecture = model(MISTRAL)
+    per_token = 131_072
+    assert kv_cache_bytes(architecture, context_tokens=32_768) == 4096 * per_token
+    assert kv_cache_bytes(architecture, context_tokens=32_768, engine="transformers") == 4095 * per_token
+
+
+def test_gemma_3_keeps_the_whole_context_in_one_layer_of_six() -> None:
+    """Gemma 3 1B: 4 layers of 26 grow, the other 22 stop at 512 tokens."""
+    growth = kv_cache_bytes(model(GEMMA3), context_tokens=20_000) - kv_cache_bytes(model(GEMMA3), context_tokens=10_000)
+    assert growth == 10_000 * 4 * 2 * 256 * 2
+
+
+def test_falcon_40b_expands_its_heads_only_in_transformers() -> None:
+    """Eight heads of keys and values become 128 there; the others cache what the model has."""
+    architecture = model("falcon-40b")
+    sizes = {engine: kv_cache_bytes(architecture, context_tokens=4096, engine=engine) for engine in ENGINES}
+    assert sizes["transformers"] == 16 * sizes["exact"]
+    assert sizes["vllm"] == sizes["llama.cpp"] == sizes["exact"] == 4096 * 122_880
+
+
+def test_vllm_rounds_up_to_blocks_of_16_tokens() -> None:
+    """1,001 tokens take 63 blocks."""
+    assert kv_cache_bytes(model(LLAMA), context_tokens=1001, engine="vllm") == 1008 * 131_072
+
+
+def test_vllm_keeps_the_blocks_that_a_window_touches() -> None:
+    """A window of 4,096 tokens can straddle 257 blocks of 16."""
+    assert kv_cache_bytes(model(MISTRAL), context_tokens=32_768, engine="vllm") == 257 * 16 * 131_072
+
+
+def test_llama_cpp_pads_to_256_cells() -> None:
+    """1,001 tokens take 1,024 cells."""
+    assert kv_cache_bytes(model(LLAMA), context_tokens=1001, engine="llama.cpp") == 1024 * 131_072
+
+
+def test_llama_cpp_honours_windows_only_beside_full_layers() -> None:
+    """Gemma 3's windows hold 512 + 512 cells; Mistral's are ignored."""
+    per_layer = 2 * 256 * 2
+    gemma = kv_cache_bytes(model(GEMMA3), context_tokens=8192, engine="llama.cpp")
+    assert gemma == per_layer * (4 * 8192 + 22 * 1024)
+    assert kv_cache_bytes(model(MISTRAL), context_tokens=8192, engine="llama.cpp") == 8192 * 131_072
+
+
+def test_a_quantized_cache_counts_its_scales() -> None:
+    """q8_0 is 34 bytes for 32 elements."""
+    half = kv_cache_bytes(model(LLAMA), context_tokens=8192)
+    assert kv_cache_bytes(model(LLAMA), context_tokens=8192, dtype="q8_0", engine="llama.cpp") == half * 34 // 64
+
+
+def test_a_recurrent_state_does_not_grow() -> None:
+    """Mamba 2.8B keeps the same bytes for one token and for a million."""
+    architecture = model("mamba-2.8b")
+    one, many = (kv_cache_bytes(architecture, context_tokens=tokens) for tokens in (1, 10**6))
+    assert one == many == state_bytes(architecture)
+
+
+def test_linear_layers_are_not_charged_the_context() -> None:
+    """Qwen3-Next: 12 layers of 48 attend; the others hold a state."""
+    architecture = model("qwen3-next-80b-a3b")
+    assert kv_bytes_per_token(architecture) == 12 * 2 * 2 * 256 * 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "place"),
+    [
+        ({"context_tokens": 0}, "too_small", "context"),
+        ({"context_tokens": 1, "sequences": 0}, "too_small", "concurrency"),
+        ({"context_tokens": 1, "engine": "ollama"}, "unknown_choice", "engine"),
+        ({"context_tokens": 1, "dtype": "int3"}, "unknown_choice", "kv-precision"),
+    ],
+)
+def test_a_wrong_argument_is_refused_by_name(arguments: dict[str, Any], code: str, place: str) -> None:
+    """The error says which one and why."""
+    with pytest.raises(InvalidInput) as caught:
+        kv_cache_bytes(model(LLAMA), **arguments)
+    assert (caught.value.code, caught.value.place) == (code, place)
+
+
+CONTEXTS = st.integers(min_value=1, max_value=10**6)
+MODELS = st.sampled_from([LLAMA, MISTRAL, GEMMA3, DEEPSEEK, "mimo-v2-flash", "qwen3-next-80b-a3b", "falcon-h1-7b"])
+
+
+@given(name=MODELS, context=CONTEXTS, sequences=st.integers(1, 64), engine=st.sampled_from(ENGINES))
+def test_sequences_add_up(name: str, context: int, sequences: int, engine: str) -> None:
+    """``n`` sequences take ``n`` times the bytes of one."""
+    one = kv_cache_bytes(model(name), context_tokens=context, engine=engine)
+    assert kv_cache_bytes(model(name), context_tokens=context, sequences=sequences, engine=engine) == sequences * one
+
+
+@given(name=MODELS, context=CONTEXTS, more=st.integers(1, 10**5), engine=st.sampled_from(ENGINES))
+def test_a_longer_context_never_takes_less(name: str, context: int, more: int, engine: str) -> None:
+    """Caches grow with the tokens or stay."""
+    shorter, longer = (
+        kv_cache_bytes(model(name), context_tokens=tokens, engine=engine) for tokens in (context, context + more)
+    )
+    assert shorter <= longer
+
+
+@given(name=MODELS, context=CONTEXTS, engine=st.sampled_from(["vllm", "llama.cpp"]))
+def test_a_server_never_holds_less_than_the_exact_cache(name: str, context: int, engine: str) -> None:
+    """Blocks and cells only round up."""
+    architecture = model(name)
+    assert kv_cache_bytes(architecture, context_tokens=context, engine=engine) >= kv_cache_bytes(
+        architecture, context_tokens=context
+    )
