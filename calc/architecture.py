@@ -23,7 +23,7 @@ class TensorKind(StrEnum):
 
     LINEAR = "linear"  # a matrix multiplied by activations: quantized by every scheme, adapted by LoRA
     EMBEDDING = "embedding"  # token table
-    POSITION = "position"  # learned position or token-type table
+    POSITION = "position"  # any other table: learned positions, token types, inputs of single layers
     HEAD = "head"  # output projection to the vocabulary
     NORM = "norm"  # normalisation gains and their biases
     BIAS = "bias"  # bias of a linear
@@ -150,8 +150,8 @@ class Layer:
 
     ``window`` is how many tokens attention looks back (sliding or chunked); ``None`` is the whole context.
     ``cross_attention`` marks layers whose keys come from an image, not from the tokens: they cache nothing of the text.
-    ``encoder_attention`` is a second attention of the same layer, over an encoded text (T5): it caches as much again for
-    each token of that text, which is counted as long as the context.
+    ``encoder_attention`` is a second attention of the same layer, over an encoded text (T5): it caches as much again
+    for each token of that text, which is counted as long as the context.
     """
 
     attention: Attention | None

@@ -58,6 +58,7 @@ def placed(text: Architecture, placement: Placement) -> Architecture:
         layer_prefix=name(text.layer_prefix),
         tensors=renamed(text.tensors),
         shared=renamed(text.shared),
+        towers=tuple(replace(tower, tensors=renamed(tower.tensors)) for tower in text.towers),
     )
 
 

@@ -21,9 +21,11 @@ from calc.hf_config.composite import (
     text_part,
 )
 from calc.hf_config.decoders import build_with
+from calc.hf_config.defaults_towers import TOWER_DEFAULTS
 from calc.hf_config.dense import qwen2
 from calc.hf_config.parts import Tensors, linear, norm
 from calc.hf_config.reader import Reader
+from calc.hf_config.towers_gemma import gemma4_audio, gemma4_vision
 
 _CLIP_LARGE: Final = {
     "hidden_size": 1024,
@@ -78,6 +80,21 @@ def gemma3(reader: Reader) -> Architecture:
     projector = bare("mm_input_projection_weight", vision.hidden_size, text.hidden_size)
     projector += norm("mm_soft_emb_norm", vision.hidden_size)
     return assembled(placed(text, LANGUAGE_MODEL), vision_tower=vision.tensors, multi_modal_projector=projector)
+
+
+def gemma4(reader: Reader) -> Architecture:
+    """Gemma 4: a tower for images, one for sound, or neither; each ends in a projection to the text's width."""
+    text = text_part(reader, "gemma4_text", fixed=True, tied=True)
+    towers: dict[str, Tensors] = {}
+    if reader.has("vision_config"):
+        vision = gemma4_vision(reader.section("vision_config", TOWER_DEFAULTS["gemma4_vision"]))
+        towers["model__vision_tower"] = vision.tensors
+        towers["model__embed_vision"] = linear("embedding_projection", text.hidden_size, vision.hidden_size)
+    if reader.has("audio_config"):
+        audio = gemma4_audio(reader.section("audio_config", TOWER_DEFAULTS["gemma4_audio"]))
+        towers["model__audio_tower"] = audio.tensors
+        towers["model__embed_audio"] = linear("embedding_projection", text.hidden_size, audio.hidden_size)
+    return assembled(placed(text, NESTED), **towers)
 
 
 def paligemma(reader: Reader) -> Architecture:
@@ -181,6 +198,7 @@ COMPOSITES: Final = {
     "llava": llava,
     "llava_next": llava_next,
     "gemma3": gemma3,
+    "gemma4": gemma4,
     "paligemma": paligemma,
     "mistral3": mistral3,
     "mllama": mllama,

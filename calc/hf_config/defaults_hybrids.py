@@ -87,6 +87,16 @@ _EXPERTS: Final = table(
     },
 )
 
+_T5: Final = table(
+    "vocab_size d_model d_kv d_ff num_layers num_heads relative_attention_num_buckets feed_forward_proj "
+    "tie_word_embeddings",
+    {
+        "t5": (32128, 512, 64, 2048, 6, 8, 32, "relu", True),
+        "mt5": (250112, 512, 64, 1024, 8, 6, 32, "gated-gelu", True),
+        "umt5": (250112, 512, 64, 1024, 8, 6, 32, "gated-gelu", True),
+    },
+)
+
 _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
     "falcon_h1": {"mamba_d_ssm": 1024, "projectors_bias": False, "mamba_rms_norm": False},
     "gemma3n_text": {
@@ -142,18 +152,6 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
     "qwen2_vl_text": {"sliding_window": 4096, "max_window_layers": 80},
     "qwen2_5_vl_text": {"sliding_window": 4096, "max_window_layers": 80},
     "recurrent_gemma": {"attention_window_size": 2048, "conv1d_width": 4},
-    "t5": {
-        "vocab_size": 32128,
-        "d_model": 512,
-        "d_kv": 64,
-        "d_ff": 2048,
-        "num_layers": 6,
-        "num_decoder_layers": None,
-        "num_heads": 8,
-        "relative_attention_num_buckets": 32,
-        "feed_forward_proj": "relu",
-        "tie_word_embeddings": True,
-    },
     "zamba": {"n_mamba_heads": 2, "attn_layer_period": 6, "attn_layer_offset": 4},
     "zamba2": {
         "mamba_ngroups": 1,
@@ -165,7 +163,7 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
     },
 }
 
-_PARTS: Final = (_SIZES, _MAMBA, _STATE_SPACE, _DELTA, _EXPERTS, _OTHER)
+_PARTS: Final = (_SIZES, _MAMBA, _STATE_SPACE, _DELTA, _EXPERTS, _T5, _OTHER)
 
 HYBRID_DEFAULTS: Final[Mapping[str, Mapping[str, object]]] = {
     name: {key: value for part in _PARTS for key, value in part.get(name, {}).items()}

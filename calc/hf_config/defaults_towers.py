@@ -44,6 +44,14 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
         "head_dim": 64,
         "position_embedding_size": 10240,
     },
+    "gemma4_audio": {
+        "hidden_size": 1024,
+        "num_hidden_layers": 12,
+        "num_attention_heads": 8,
+        "subsampling_conv_channels": (128, 32),
+        "conv_kernel_size": 5,
+        "output_proj_dims": 1536,
+    },
     "qwen2_vl_vision": {"embed_dim": 1280, "mlp_ratio": 4},
 }
 

@@ -4,7 +4,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from calc.architecture import Architecture
-from calc.hf_config import hybrids, linear_attention, multimodal_text, nemotron_h, short_recurrences, state_space, zamba
+from calc.hf_config import (
+    gemma_next,
+    hybrids,
+    linear_attention,
+    multimodal_text,
+    nemotron_h,
+    short_recurrences,
+    state_space,
+    zamba,
+)
 from calc.hf_config.reader import Reader
 
 HYBRIDS: Final[Mapping[str, Callable[[Reader], Architecture]]] = {
@@ -15,4 +24,5 @@ HYBRIDS: Final[Mapping[str, Callable[[Reader], Architecture]]] = {
     **short_recurrences.FAMILIES,
     **linear_attention.FAMILIES,
     **multimodal_text.FAMILIES,
+    **gemma_next.FAMILIES,
 }
