@@ -152,6 +152,8 @@ def _reaches(architecture: Architecture, engine: str) -> dict[int | None, Counte
     for layer, times in distinct_layers(architecture):
         if layer.attention is not None and _keeps_tokens(layer):
             reaches.setdefault(layer.window, Counter())[_geometry(layer.attention, engine)] += times
+        if layer.encoder_attention is not None:  # of an encoded text as long as the context
+            reaches.setdefault(None, Counter())[_geometry(layer.encoder_attention, engine)] += times
     if engine == "llama.cpp" and None not in reaches:
         reaches = {None: sum(reaches.values(), Counter())} if reaches else {}
     return reaches
