@@ -9,7 +9,7 @@ configuration, the expected integers, and where the configuration comes from.
 
 import json
 import sys
-from collections.abc import Iterator, KeysView
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -47,7 +47,7 @@ class Watched(dict[str, Any]):
         self.seen.update(super().keys())
         return super().__iter__()
 
-    def keys(self) -> KeysView[str]:
+    def keys(self) -> Any:
         """As ``dict.keys``: whoever copies the whole mapping has seen all of it."""
         self.seen.update(super().keys())
         return super().keys()
