@@ -246,6 +246,15 @@ def test_a_custom_model_of_nothing_is_refused(numbers: tuple[int, int, int]) -> 
         custom_architecture(*numbers)
 
 
+def test_a_vision_tower_is_weighed_and_its_activations_are_said_to_be_missing() -> None:
+    """Only the text decoder has activations in the estimate."""
+    estimate = estimate_inference(architecture("gemma-3-4b"), Workload())
+    assert "tower_activations_not_counted" in [note.code for note in estimate.notes]
+    assert "tower_activations_not_counted" not in [
+        note.code for note in estimate_inference(architecture("deepseek-v3"), Workload()).notes
+    ]
+
+
 def test_a_context_beyond_the_models_is_noted() -> None:
     """It is computed all the same, and said."""
     estimate = estimate_inference(architecture("llama-3-8b"), Workload(context_tokens=16384))
@@ -319,8 +328,8 @@ def test_a_measured_lora_fine_tune_is_in_the_range(batch: int, measured: float) 
 
 
 # Liger-Kernel benchmarks (linkedin/Liger-Kernel, benchmark data, provider huggingface, full): peak of the loss alone on
-# float32 logits of 8 x 2048 tokens, five tensors of that size: the input and its gradient of the iteration before, which
-# a model does not hold at that moment, and the three that the component counts.
+# float32 logits of 8 x 2048 tokens, five tensors of that size: the input and its gradient of the iteration before,
+# which a model does not hold then, and the three that the component counts.
 LIGER_CROSS_ENTROPY_GIB = {4096: 1.2501, 32768: 10.0001, 131072: 40.0001}
 
 

@@ -87,6 +87,8 @@ NOTES: Final[Mapping[str, str]] = {
     "microlote, gradientes y activaciones no coinciden enteros, y el extremo bajo lo tiene en cuenta.",
     "approximate_activations": "En {layers} de {of} capas las activaciones son una aproximación nuestra, sin medida "
     "publicada: por eso su intervalo es ancho.",
+    "tower_activations_not_counted": "De la torre de visión o del codificador se cuentan los pesos, no las "
+    "activaciones.",
     "optimizer_states_float32": "Los estados del optimizador se cuentan en 32 bits. Con todo en 16 bits, PyTorch los "
     "guarda en 16: es la opción AdamW en bfloat16.",
     "cache_of_each_request": "Cada petición añade {request_bytes} de caché KV con este contexto; se cuentan "
