@@ -96,6 +96,7 @@ def _gpu_page() -> Iterator[int | Fraction]:
     int4, count = _weights("int4"), count_weights(llama, DTYPES["int4"])
     yield from (total, count.quantized, count.kept, *int4.values(), sum(int4.values()))
     yield from (total // 2, sum(int4.values()) - total // 2)
+    yield from (DTYPES[name].bits for name in ("fp8", "int4", "nf4", "nf4-dq", "mxfp4", "q8_0", "q4_k"))
     result = run("gpu", {}).estimate
     runtime = next(one for one in result.components if one.name == "runtime")
     yield from (runtime.low, runtime.bytes, runtime.high, result.total, result.low, result.high)
