@@ -9,6 +9,7 @@ import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Final
 
@@ -70,7 +71,7 @@ def read_arguments(given: Sequence[str]) -> Arguments:
     """
     name = given[0]
     if name not in CALCULATORS:
-        near = tuple(get_close_matches(name.lower()[:SHOWN], CALCULATORS, n=2, cutoff=0.5))
+        near = tuple(get_close_matches(name.lower()[:SHOWN], CALCULATORS, n=2, cutoff=0.6))
         raise InvalidInput("unknown_calculator", value=name[:SHOWN], closest=near, options=tuple(CALCULATORS))
     asked = Arguments(calculator=name)
     rest = iter(given[1:])
@@ -111,7 +112,7 @@ def known_flag(calculator: str, flag: str) -> str:
 def answer(asked: Arguments) -> str:
     """The result as text or as JSON."""
     result = calculate(asked)
-    return json.dumps(to_json(result), ensure_ascii=False, indent=2) if asked.json else report(result)
+    return json.dumps(to_json(result), ensure_ascii=False, indent=2) if asked.json else report(result, asked.values)
 
 
 def calculate(asked: Arguments) -> Result:
@@ -148,5 +149,13 @@ def read_config(path: str) -> Architecture:
     return architecture_from_hf_config(config)
 
 
+def speak_utf8() -> None:
+    """Write UTF-8 whatever the terminal declares: Spanish and its no-break spaces fit in no older encoding."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, TextIOWrapper):
+            stream.reconfigure(encoding="utf-8")
+
+
 if __name__ == "__main__":
+    speak_utf8()
     sys.exit(main())

@@ -29,7 +29,7 @@ def codes(*names: str) -> set[str]:
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.Call) and _called(node) in names:
                 values = [*node.args[:1], *(word.value for word in node.keywords if word.arg == "code")]
-                found |= {part.value for value in values for part in ast.walk(value) if _is_code(part)}
+                found |= {code for value in values for part in ast.walk(value) for code in _code(part)}
     return found
 
 
@@ -37,12 +37,9 @@ def _called(node: ast.Call) -> str:
     return node.func.attr if isinstance(node.func, ast.Attribute) else getattr(node.func, "id", "")
 
 
-def _is_code(node: ast.AST) -> bool:
-    return (
-        isinstance(node, ast.Constant)
-        and isinstance(node.value, str)
-        and bool(re.fullmatch("[a-z][a-z0-9_]*[a-z0-9]", node.value))
-    )
+def _code(node: ast.AST) -> set[str]:
+    value = node.value if isinstance(node, ast.Constant) else None
+    return {value} if isinstance(value, str) and re.fullmatch("[a-z][a-z0-9_]*[a-z0-9]", value) else set()
 
 
 @pytest.mark.parametrize("field", FIELDS, ids=lambda field: field.name)

@@ -1,6 +1,7 @@
 """A calculator's inputs are declared once, and read through one door."""
 
 from fractions import Fraction
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -20,7 +21,7 @@ MODEL = Field(name="model", kind=Kind.MODEL, default="llama-3-8b", custom=True)
 LAYERS = Field(name="layers", kind=Kind.INTEGER, default="32", minimum=1, shown_when={"model": ("custom",)})
 
 
-def only_error(field: Field, text: str) -> tuple[str, dict[str, object]]:
+def only_error(field: Field, text: str) -> tuple[str, dict[str, Any]]:
     """Code and parameters of the one error that this text of this field gives."""
     (error,) = parse([field], {field.name: text}).errors
     assert error.place == field.name

@@ -27,3 +27,18 @@ UNCERTAINTY: Final[Mapping[str, str]] = {
     "runtime": "El contexto cambia con el controlador, las bibliotecas y la GPU.",
 }
 """What makes a component uncertain, for those that come with a range."""
+
+_MONTHS: Final = (
+    *("enero", "febrero", "marzo", "abril", "mayo", "junio"),
+    *("julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"),
+)
+
+
+def date_text(iso: str) -> str:
+    """An ISO date in words.
+
+    >>> date_text("2026-12-01").replace("\u00a0", " ")
+    '1 de diciembre de 2026'
+    """
+    year, month, day = iso.split("-")
+    return f"{int(day)}\u00a0de\u00a0{_MONTHS[int(month) - 1]}\u00a0de\u00a0{year}"

@@ -23,8 +23,11 @@ _FIGURES: Final[Mapping[str, tuple[str, Callable[[int], str]]]] = {
 }
 
 
-def report(result: Result) -> str:
-    """The whole result in words, with bytes in the unit of the inputs (GB in the simple calculators)."""
+def report(result: Result, given: Iterable[str] = ()) -> str:
+    """The whole result in words, with bytes in the unit of the inputs (GB in the simple calculators).
+
+    ``given`` are the names of the options that were typed: those without effect on these inputs are named at the end.
+    """
     unit = str(result.inputs.get("unit", "GB" if "unit" not in _names(result.calculator) else "GiB"))
     parts = [
         CALCULATORS[result.calculator],
@@ -32,9 +35,14 @@ def report(result: Result) -> str:
         _components(result, unit),
         _alternatives(result, unit),
         _gpus(result, unit),
-        "\n".join(f"· {note_text(note, unit)}" for note in result.notes),
+        "\n".join(f"· {text}" for text in (*(note_text(note, unit) for note in result.notes), *_unused(result, given))),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def _unused(result: Result, given: Iterable[str]) -> Iterable[str]:
+    flags = [f"--{name}" for name in given if name not in result.inputs]
+    return [f"Sin efecto con los demás datos: {', '.join(flags)}."] if flags else []
 
 
 def _names(calculator: str) -> tuple[str, ...]:
