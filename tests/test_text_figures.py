@@ -130,6 +130,9 @@ def _inference_page() -> Iterator[int | Fraction]:
         yield from (kv_cache_bytes(catalog.architecture(name), context_tokens=tokens) for tokens in (1, 4096))
     gemma = architecture_from_hf_config(GEMMA_3_12B)
     yield from (kv_cache_bytes(gemma, context_tokens=8192), 8192 * kv_cache_bytes(gemma, context_tokens=1))
+    yield from (kv_cache_bytes(gemma, context_tokens=8192, engine=engine) for engine in ("vllm", "llama.cpp"))
+    deepseek = catalog.architecture("deepseek-v3")
+    yield from (kv_cache_bytes(deepseek, context_tokens=tokens) for tokens in (1, 8192))
     weights = sum(_weights("bfloat16").values())
     for changes in ({"concurrency": "8"}, {"concurrency": "6"}, {"concurrency": "8", "kv-precision": "fp8"}):
         cache = run("inferencia", changes).estimate.component("kv_cache")
