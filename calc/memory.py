@@ -118,6 +118,8 @@ def estimate_training(architecture: Architecture, workload: Workload) -> Estimat
     ]
     components = [*weight_components(architecture, weights), *states, *working, _runtime(workload)]
     present = [one for one in components if one is not None]
+    if workload.lora and weights.quantized:
+        present = [_with_float32_residual(one, architecture, training) for one in present]
     notes = _training_notes(architecture, workload, weights, training)
     return Estimate(components=_single_step_low(present), notes=(*_model_notes(architecture, workload), *notes))
 
@@ -222,6 +224,20 @@ def _adapter_states(found: tuple[Adapter, ...], lora: Lora, workload: Workload) 
     )
     states = [weights, gradients(trained, precision), optimizer_states(workload.optimizer, shapes)]
     return [*states, master_weights(trained)] if _has_master(precision, workload) else states
+
+
+def _with_float32_residual(component: Component, architecture: Architecture, training: Training) -> Component:
+    """Raise the high end for a base that PEFT prepares with ``prepare_model_for_kbit_training``.
+
+    It casts what is not quantized to float32, and with it the residual stream, of which every layer keeps one tensor.
+    Measured: 4.0 GiB more per 16,384 tokens of Mistral 7B in QLoRA than in LoRA (fms-acceleration); this gives 4.0.
+    """
+    if component.name == "weights/unquantized":
+        return replace(component, high=component.bytes * 32 // 16)
+    if component.name == "activations":
+        residual = training.batch * training.context_tokens * architecture.hidden_size * len(architecture.layers)
+        return replace(component, high=component.high + training.regime.element_bytes * residual)
+    return component
 
 
 def _has_master(weights: DType, workload: Workload) -> bool:

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from math import prod
 
 from calc.architecture import Architecture, Tensor, TensorKind
+from calc.custom import is_custom
 from calc.dtypes import DTYPES, DType, whole
 from calc.estimate import Component
 from calc.formula import Formula, Number
@@ -84,7 +85,7 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
     [('weights', 640), ('weights/scales', 25)]
     """
     count = count_weights(architecture, dtype)
-    config = ("hf-config", dtype.source)
+    config = (dtype.source,) if is_custom(architecture) else ("hf-config", dtype.source)
     if not dtype.quantized:
         return (_exact("weights", "P * q / 8", {"P": count.kept, "q": whole(dtype.value_bits)}, config),)
     values = {"P_q": count.quantized, "q": whole(dtype.value_bits)}
