@@ -110,11 +110,16 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
             _recipe("float32-adamw", (4, 4, 0, 8), "adamw-2017"),
             _recipe("mixed-adamw", (2, 2, 4, 8), "zero-2019"),
             _recipe("mixed-adamw-float32-gradients", (2, 4, 4, 8), "megatron-2019"),
+            # DeepSpeed's bf16 with gradients accumulated in float32 beside the 16-bit ones; BigScience logs 20.02.
+            _recipe("mixed-adamw-both-gradients", (2, 6, 4, 8), "bigscience-megatron"),
             _recipe("bf16-adamw", (2, 2, 0, 4), "fms-acceleration"),
             _recipe("mixed-adamw-8bit", (2, 2, 4, 2), "adam-8bit-2021"),
+            # The usual «12 bytes» of 8-bit Adam: float32 gradients beside the master copy.
+            _recipe("mixed-adamw-8bit-float32-gradients", (2, 4, 4, 2), "adam-8bit-2021"),
             _recipe("bf16-adamw-8bit", (2, 2, 0, 2), "adam-8bit-2021"),
             _recipe("mixed-sgd-momentum", (2, 2, 4, 4), "sgd-momentum"),
             _recipe("bf16-sgd-momentum", (2, 2, 0, 4), "sgd-momentum"),
+            _recipe("bf16-sgd", (2, 2, 0, 0), "sgd-momentum"),
             _recipe("mixed-lion", (2, 2, 4, 4), "lion-2023"),
         )
     }

@@ -6,7 +6,6 @@ Source: Rajbhandari et al. 2019 (arXiv 1910.02054v3), section 3.1, for the 16 by
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from fractions import Fraction
 from math import ceil
 from types import MappingProxyType
@@ -19,54 +18,33 @@ from calc.calculators.result import Result
 from calc.estimate import Component, Estimate, Note
 from calc.fit import fit
 from calc.formula import Formula
+from calc.recipes import RECIPES as BY_NAME
+from calc.recipes import Recipe
 from calc.units import BILLION, GB
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
-    """What one trained parameter needs, in bytes."""
-
-    weights: int
-    gradients: int
-    master_weights: int
-    optimizer: int
-    sources: tuple[str, ...]
-
-    @property
-    def total(self) -> int:
-        """Bytes per parameter.
-
-        >>> RECIPES["16"].total, RECIPES["12"].total, RECIPES["8"].total
-        (16, 12, 8)
-        """
-        return self.weights + self.gradients + self.master_weights + self.optimizer
-
-
-def _recipe(weights: int, gradients: int, master_weights: int, optimizer: int, *sources: str) -> Recipe:
-    return Recipe(
-        weights=weights, gradients=gradients, master_weights=master_weights, optimizer=optimizer, sources=sources
-    )
-
 
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
     {
-        "16": _recipe(2, 2, 4, 8, "zero-2019", "mixed-precision-2017"),
-        # The usual «12 bytes» of 8-bit Adam: gradients accumulated in float32 beside the master copy.
-        "12": _recipe(2, 4, 4, 2, "adam-8bit-2021", "mixed-precision-2017"),
-        "8": _recipe(2, 2, 0, 4, "sgd-momentum"),
-        "20": _recipe(2, 6, 4, 8, "bigscience-megatron", "zero-2019"),
-        "18": _recipe(2, 4, 4, 8, "bigscience-megatron", "megatron-2019"),
-        "16-float32": _recipe(4, 4, 0, 8, "adamw-2017"),
-        "12-lion": _recipe(2, 2, 4, 4, "lion-2023", "mixed-precision-2017"),
-        "10": _recipe(2, 2, 4, 2, "adam-8bit-2021", "mixed-precision-2017"),
-        "8-bfloat16": _recipe(2, 2, 0, 4, "adamw-2017", "bfloat16"),
-        "6": _recipe(2, 2, 0, 2, "adam-8bit-2021", "bfloat16"),
-        "4": _recipe(2, 2, 0, 0, "sgd-momentum"),
+        name: BY_NAME[recipe]
+        for name, recipe in (
+            ("16", "mixed-adamw"),
+            ("12", "mixed-adamw-8bit-float32-gradients"),
+            ("8", "bf16-sgd-momentum"),
+            ("20", "mixed-adamw-both-gradients"),
+            ("18", "mixed-adamw-float32-gradients"),
+            ("16-float32", "float32-adamw"),
+            ("12-lion", "mixed-lion"),
+            ("12-sgd", "mixed-sgd-momentum"),
+            ("10", "mixed-adamw-8bit"),
+            ("8-bfloat16", "bf16-adamw"),
+            ("6", "bf16-adamw-8bit"),
+            ("4", "bf16-sgd"),
+        )
     }
 )
 """Recipes by id: the bytes per parameter, and after a hyphen what tells apart those that take the same.
 
-8-bit states are counted without their block scales (one float32 per 256 or 2,048 values, under 1 %).
+>>> RECIPES["16"].total, RECIPES["12"].total, RECIPES["8"].total
+(16, 12, 8)
 """
 
 USUAL = ("16", "12", "8")
@@ -126,13 +104,14 @@ def calculate(parsed: Parsed) -> Result:
 
 def _components(parameters: int, recipe: Recipe, activations: int) -> tuple[Component, ...]:
     parts = (
-        ("weights", recipe.weights),
-        ("gradients", recipe.gradients),
+        ("weights", recipe.weight),
+        ("gradients", recipe.gradient),
         ("optimizer", recipe.optimizer),
-        ("master_weights", recipe.master_weights),
+        ("master_weights", recipe.master),
     )
+    sources = tuple(dict.fromkeys(("zero-2019", recipe.source)))
     states = [
-        Component(name=name, derivation=Formula("P * B", {"P": parameters, "B": size}), sources=recipe.sources)
+        Component(name=name, derivation=Formula("P * B", {"P": parameters, "B": size}), sources=sources)
         for name, size in parts
         if size
     ]
