@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
-from view import group_of
+from comparison import group_of
 
 from calc import catalog, es
 from calc.calculators import CALCULATORS, Field, Kind, visible

@@ -8,7 +8,6 @@ plain tree of ``Node``; ``templates/math.html`` writes it, so that no markup is 
 import ast
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fractions import Fraction
 from functools import lru_cache
 
 from calc.es import number_text
@@ -23,7 +22,7 @@ Leaf = Callable[[str], "Node"]
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """One MathML element: its tag, and either a text or children; ``form`` is that of an operator that begins a line."""
+    """One MathML element: its tag, and a text or children, and the form of an operator that begins a line."""
 
     tag: str
     text: str = ""
@@ -69,6 +68,7 @@ def symbol(name: str) -> Node:
 def number_node(value: Number) -> Node:
     """A number in Spanish style; a fraction with as many decimals as it has, six at most.
 
+    >>> from fractions import Fraction
     >>> number_node(Fraction(133, 32)).text
     '4,15625'
     """
@@ -95,10 +95,7 @@ def _operands(tree: ast.expr) -> list[tuple[str, ast.expr, int]]:
                 before = [("", left, _level(tree))]
             else:
                 before = _operands(left)
-            if isinstance(operator, ast.Add):
-                after = _operands(right)
-            else:
-                after = [("", right, _level(tree) + 1)]
+            after = _operands(right) if isinstance(operator, ast.Add) else [("", right, _level(tree) + 1)]
             sign, first, parent = after[0]
             return [*before, (sign or SIGNS[type(operator)], first, parent), *after[1:]]
     return [("", tree, 0)]

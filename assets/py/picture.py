@@ -57,7 +57,7 @@ class Mark:
 class Bar:
     """The drawing: parts, line of the capacity, range of the total, rows of labels, and where the room can be named.
 
-    ``spread`` holds the two ends of the range, or None for an exact total; ``room`` is ``always``, ``wide`` or ``none``.
+    ``spread`` is the two ends of the range, None for an exact total; ``room`` is ``always``, ``wide`` or ``none``.
     """
 
     segments: tuple[Segment, ...]

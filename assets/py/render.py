@@ -10,10 +10,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from comparison import group_of
 from form import field_id, form
 from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
-from view import group_of, view
+from view import view
 
 from calc import catalog, es
 from calc.calculators import CALCULATORS, InvalidInputs, fragment, run, visible
@@ -108,9 +109,7 @@ def regions(calculator: str, raw: Mapping[str, str]) -> Regions:
             html={"errors": _errors(problem.errors)}, field_errors=messages, visible=shown, fragment=address, ok=False
         )
     html = {name: _partial(name, calculator=calculator, view=shapes, verdicts=es.VERDICTS) for name in LIVE}
-    return Regions(
-        html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True
-    )
+    return Regions(html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True)
 
 
 def page(name: str, **context: Any) -> str:

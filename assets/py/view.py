@@ -7,66 +7,21 @@ No rule of memory lives here, and no markup. Numbers become text through ``calc.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
 
 import mathml
 import picture
+from comparison import Chosen, GpuRow, compare, percent
 
 from calc import catalog, es
 from calc.calculators import Result
-from calc.es.labels import SHORT_COMPONENTS, UNCERTAINTY
+from calc.es.labels import SHORT_COMPONENTS, UNCERTAINTY, date_text
 from calc.estimate import Component, Estimate
-from calc.fit import Fit, Verdict
-from calc.formula import Number
-from calc.gpu import Gpu
+from calc.formula import Formula, Number
 from calc.provenance import Provenance
 from calc.sources import SOURCES
 
 DECIMAL_CALCULATORS = ("entrenar", "acumulacion")
 """The simple laws are stated in GB, and so are their answers."""
-
-SHARED = ("apple", "integrated")
-"""Kinds whose memory the processor uses too: never marked as the smallest that fits."""
-
-USUAL = frozenset(
-    "rtx-3060 rtx-3090 rtx-4060-ti-16gb rtx-4070-ti-super rtx-4080 rtx-4090 rtx-5070-ti rtx-5080 rtx-5090 "
-    "rtx-a6000 rtx-6000-ada rtx-pro-6000 t4 v100-32gb a10 l4 a40 l40s a100-40gb a100-80gb h100-80gb h200 b200 "
-    "rx-7900-xtx mi300x mi325x dgx-spark apple-m4-max-128gb".split()
-)
-"""GPUs that the table shows first; the rest are one filter away."""
-
-_ORDER = {Verdict.FITS: 0, Verdict.TIGHT: 1, Verdict.NO_FIT: 2}
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class GpuRow:
-    """One GPU in the table: what it has, how full it gets, how many it takes."""
-
-    id: str
-    name: str
-    group: str
-    usable: str
-    assumed: bool
-    used: str
-    width: str
-    count: int
-    verdict: str
-    smallest: bool
-    chosen: bool
-    usual: bool
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Chosen:
-    """The GPU that the visitor compares with; ``smallest`` is the smallest one with room to spare, if any."""
-
-    name: str
-    usable: str
-    verdict: str
-    free: str
-    missing: str
-    count: int
-    smallest: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,8 +48,16 @@ class Term:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Source:
+    """One entry of the foot: where a row of data or a law was read, and when."""
+
+    origin: Provenance
+    date: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One component of the breakdown."""
+    """One component of the breakdown; ``plain`` where its formula is a lone symbol, with nothing to work out."""
 
     name: str
     part: str
@@ -107,50 +70,72 @@ class Row:
     high: str
     symbolic: tuple[mathml.Node, ...]
     numbers: tuple[mathml.Node, ...]
+    plain: bool
     terms: tuple[Term, ...]
     sources: tuple[Provenance, ...]
     why: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Equation:
+    """A formula beside its numbers and its value, for what is not memory."""
+
+    symbolic: tuple[mathml.Node, ...]
+    numbers: tuple[mathml.Node, ...]
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Alternative:
+    """Another way of doing the same, to compare with."""
+
+    name: str
+    text: str
+    width: str
+    chosen: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Everything that the live regions show."""
+    """Everything that the live regions show; ``reference`` is what the line across the bar stands for, in words."""
 
     answer: Answer
     chosen: Chosen | None
     bar: picture.Bar
+    reference: str
     rows: tuple[Row, ...]
     total: str
     total_bytes: str
     range: tuple[str, str] | None
     gpus: tuple[GpuRow, ...]
-    remarks: tuple[str, ...]
+    batch: Equation | None
+    remarks: tuple[tuple[str, str], ...]
     notes: tuple[str, ...]
-    sources: tuple[Provenance, ...]
-    alternatives: tuple[tuple[str, str], ...]
+    sources: tuple[Source, ...]
+    alternatives: tuple[Alternative, ...]
 
 
 def view(result: Result) -> View:
     """Turn a result into what is shown."""
     unit = unit_of(result)
     estimate = result.estimate
-    chosen = next((one for one in result.fits if one.gpu.id == result.inputs.get("gpu")), None)
-    capacity = chosen.gpu.capacity if chosen else None
-    ranked = sorted(result.fits, key=lambda one: (_ORDER[one.verdict], one.count or 10**9, one.gpu.capacity))
-    smallest = next((one.gpu for one in ranked if one.verdict is Verdict.FITS and one.gpu.kind not in SHARED), None)
+    gpus = compare(result.fits, str(result.inputs.get("gpu", "")), unit)
+    line = gpus.capacity or int(result.figures.get("without_accumulation_bytes", 0)) or None
     return View(
         answer=_answer(result, unit),
-        chosen=_chosen(chosen, unit, smallest) if chosen else None,
-        bar=picture.draw(_parts(estimate, unit), low=estimate.low, high=estimate.high, capacity=capacity),
+        chosen=gpus.chosen,
+        bar=picture.draw(_parts(estimate, unit), low=estimate.low, high=estimate.high, capacity=line),
+        reference=es.bytes_text(line, unit) if line else "",
         rows=tuple(_row(component, estimate, unit) for component in estimate.components),
         total=es.bytes_text(estimate.total, unit),
         total_bytes=es.number_text(estimate.total),
         range=_range(estimate.low, estimate.high, unit),
-        gpus=tuple(_gpu_row(one, unit, smallest, chosen) for one in ranked),
+        gpus=gpus.rows,
+        batch=_batch(result),
         remarks=_remarks(result.inputs),
         notes=tuple(dict.fromkeys(es.note_text(note, unit) for note in (*estimate.notes, *result.notes))),
-        sources=_sources(result, chosen),
-        alternatives=tuple((name, es.bytes_text(one.total, unit)) for name, one in result.alternatives.items()),
+        sources=_sources(result),
+        alternatives=_alternatives(result, unit),
     )
 
 
@@ -193,18 +178,6 @@ def _share(value: Number | str | None) -> str:
     return es.percent_text(Fraction(value), 2) if value else ""
 
 
-def _chosen(one: Fit, unit: str, smallest: Gpu | None) -> Chosen:
-    return Chosen(
-        name=one.gpu.name,
-        usable=es.bytes_text(one.gpu.capacity, unit),
-        verdict=one.verdict.value,
-        free=es.bytes_text(max(one.free, 0), unit),
-        missing=es.bytes_text(max(-one.free, 0), unit),
-        count=one.count,
-        smallest=smallest.name if smallest and smallest.id != one.gpu.id else "",
-    )
-
-
 def _parts(estimate: Estimate, unit: str) -> list[picture.Part]:
     """The components by their first word: the finer parts of one share a colour and a label."""
     sizes: dict[str, int] = {}
@@ -227,12 +200,13 @@ def _row(component: Component, estimate: Estimate, unit: str) -> Row:
         label=es.component_name(component.name),
         text=es.bytes_text(component.bytes, unit),
         bytes=es.number_text(component.bytes),
-        share=_percent(component.bytes, estimate.total),
+        share=percent(component.bytes, estimate.total),
         exact=component.exact,
         low=es.bytes_text(component.low, unit),
         high=es.bytes_text(component.high, unit),
         symbolic=mathml.symbolic(derivation.expression),
         numbers=mathml.substituted(derivation),
+        plain=derivation.expression.isidentifier(),
         terms=tuple(_term(name, value) for name, value in derivation.terms.items()),
         sources=tuple(SOURCES[key] for key in component.sources),
         why=UNCERTAINTY.get(part, ""),
@@ -243,66 +217,51 @@ def _term(name: str, value: Number) -> Term:
     return Term(symbol=mathml.symbolic(name), meaning=es.SYMBOLS[name], value=(mathml.number_node(value),))
 
 
-def _gpu_row(one: Fit, unit: str, smallest: Gpu | None, chosen: Fit | None) -> GpuRow:
-    gpu = one.gpu
-    return GpuRow(
-        id=gpu.id,
-        name=gpu.name,
-        group=group_of(gpu),
-        usable=_usable(gpu.capacity, unit),
-        assumed=one.assumed_capacity,
-        used=_percent(one.used, gpu.capacity),
-        width=f"{min(one.used * 100 / gpu.capacity, 100):.1f}%",
-        count=one.count,
-        verdict=one.verdict.value,
-        smallest=gpu is smallest,
-        chosen=one is chosen,
-        usual=gpu.id in USUAL or gpu is smallest or one is chosen,
+def _batch(result: Result) -> Equation | None:
+    """How the effective batch comes about, where there is one."""
+    if "effective_batch" not in result.figures:
+        return None
+    names = {"b": "micro-batch", "a": "steps", "g": "gpus"}
+    terms = {symbol: Fraction(str(result.inputs[name])) for symbol, name in names.items()}
+    formula = Formula("b * a * g", terms)
+    return Equation(
+        symbolic=mathml.symbolic(formula.expression),
+        numbers=mathml.substituted(formula),
+        text=es.number_text(formula.value),
     )
 
 
-def group_of(gpu: Gpu) -> str:
-    """The group under which a GPU is looked for: its kind, or AMD for all of that maker.
-
-    >>> group_of(Gpu(id="x", name="X", kind="consumer", sold_bytes=1))
-    'consumer'
-    """
-    return "amd" if getattr(gpu, "vendor", "") == "amd" else gpu.kind
-
-
-@lru_cache(maxsize=512)
-def _usable(capacity: int, unit: str) -> str:
-    return es.bytes_text(capacity, unit)
-
-
-def _percent(part: int, whole: int) -> str:
-    """A share with three figures at most: one decimal below a hundred, none above.
-
-    >>> _percent(1, 3), _percent(5, 2)
-    ('33,3\\xa0%', '250\\xa0%')
-    """
-    if not whole or part >= whole:
-        return es.percent_text(Fraction(part, whole or 1), 0)
-    return es.percent_text(Fraction(part, whole))
+def _alternatives(result: Result, unit: str) -> tuple[Alternative, ...]:
+    totals = {name: one.total for name, one in result.alternatives.items()}
+    largest = max(totals.values(), default=1)
+    return tuple(
+        Alternative(
+            name=name,
+            text=es.bytes_text(total, unit),
+            width=f"{total * 100 / largest:.1f}%",
+            chosen=name == result.inputs.get("method"),
+        )
+        for name, total in totals.items()
+    )
 
 
-def _remarks(inputs: Mapping[str, object]) -> tuple[str, ...]:
-    """What the chosen options are made of, where their labels cannot say it."""
-    hints = (es.CHOICE_HINTS.get(name, {}).get(str(value)) for name, value in inputs.items())
-    return tuple(hint for hint in hints if hint)
+def _remarks(inputs: Mapping[str, object]) -> tuple[tuple[str, str], ...]:
+    """What the chosen options are made of, where their labels cannot say it: label of the field, sentence."""
+    hints = {name: es.CHOICE_HINTS.get(name, {}).get(str(value)) for name, value in inputs.items()}
+    return tuple((es.FIELD_LABELS[name], hint) for name, hint in hints.items() if hint)
 
 
-def _sources(result: Result, chosen: Fit | None) -> tuple[Provenance, ...]:
+def _sources(result: Result) -> tuple[Source, ...]:
     """Where the rows that were used come from: the model, the GPU, then the laws; each once."""
     found: list[Provenance | None] = []
     model = result.inputs.get("model")
     if isinstance(model, str) and model != "custom":
         found.append(catalog.model(model).provenance)
-    if chosen is not None:
-        gpu = catalog.gpu(chosen.gpu.id)
+    if "gpu" in result.inputs:
+        gpu = catalog.gpu(str(result.inputs["gpu"]))
         found += [gpu.sold_provenance, gpu.usable_provenance]
     found += [SOURCES[key] for component in result.estimate.components for key in component.sources]
-    return tuple(_once(found))
+    return tuple(Source(origin=one, date=date_text(one.retrieved)) for one in _once(found))
 
 
 def _once(provenances: Iterable[Provenance | None]) -> Iterable[Provenance]:
