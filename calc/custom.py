@@ -38,23 +38,15 @@ def custom_architecture(  # noqa: PLR0913, PLR0917 - the numbers of the form
     Example:
         >>> model = custom_architecture(7_000_000_000, 4096, 32)
         >>> attention = model.layers[0].attention
-        >>> attention.num_key_value_heads * attention.head_dim, model.tensors[0].parameters
+        >>> attention.num_key_value_heads * attention.head_dim, sum(one.parameters for one in model.tensors)
         (4096, 7000000000)
 
     Raises:
         InvalidInput: ``too_small`` for a number below 1.
     """
-    given = {"parameters": parameters, "hidden-size": hidden_size, "layers": layers}
-    optional = {"kv-heads": kv_heads, "head-dim": head_dim}
-    for place, value in (given | {name: value for name, value in optional.items() if value is not None}).items():
-        if value < 1:
-            raise InvalidInput("too_small", place=place, minimum=1)
-    size = head_dim or _head_dim(hidden_size)
-    heads = max(hidden_size // size, 1)
+    _check(parameters=parameters, hidden_size=hidden_size, layers=layers, kv_heads=kv_heads, head_dim=head_dim)
     layer = Layer(
-        attention=GroupedQueryAttention(
-            num_attention_heads=max(heads, kv_heads or 0), num_key_value_heads=kv_heads or heads, head_dim=size
-        ),
+        attention=_attention(hidden_size, kv_heads, head_dim),
         feed_forward=DenseMLP(intermediate_size=-(-8 * hidden_size // 3), gated=True, activation="silu"),
         tensors=(),
     )
@@ -64,7 +56,7 @@ def custom_architecture(  # noqa: PLR0913, PLR0917 - the numbers of the form
         vocab_size=vocab_size,
         layers=(layer,) * layers,
         layer_prefix="model.layers.*",
-        tensors=(Tensor(name="parameters", shape=(parameters,), kind=TensorKind.LINEAR),),
+        tensors=_tensors(parameters, hidden_size),
         tie_word_embeddings=False,
         max_position_embeddings=None,
     )
@@ -90,6 +82,27 @@ def has_simple_cache(architecture: Architecture) -> bool:
         isinstance(attention, GroupedQueryAttention)
         and attention.num_key_value_heads * attention.head_dim == architecture.hidden_size
     )
+
+
+def _check(**given: int | None) -> None:
+    for name, value in given.items():
+        if value is not None and value < 1:
+            raise InvalidInput("too_small", place=name.replace("_", "-"), minimum=1)
+
+
+def _attention(hidden_size: int, kv_heads: int | None, head_dim: int | None) -> GroupedQueryAttention:
+    size = head_dim or _head_dim(hidden_size)
+    heads = max(hidden_size // size, 1)
+    return GroupedQueryAttention(
+        num_attention_heads=max(heads, kv_heads or 0), num_key_value_heads=kv_heads or heads, head_dim=size
+    )
+
+
+def _tensors(parameters: int, hidden_size: int) -> tuple[Tensor, ...]:
+    """All parameters as rows of the hidden size, and what is left: scales and factored states follow from rows."""
+    rows, rest = divmod(parameters, hidden_size)
+    whole = (Tensor(name="parameters", shape=(rows, hidden_size), kind=TensorKind.LINEAR),) if rows else ()
+    return (*whole, Tensor(name="rest", shape=(rest,), kind=TensorKind.LINEAR)) if rest else whole
 
 
 def _head_dim(hidden_size: int) -> int:

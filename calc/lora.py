@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from calc.architecture import Architecture, Tensor, TensorKind
+from calc.custom import is_custom
 from calc.dtypes import dtype
 from calc.errors import InvalidInput
 from calc.inventory import distinct_layers
@@ -44,9 +45,10 @@ def adapters(architecture: Architecture, target_modules: str | tuple[str, ...]) 
     """The matrices that get an adapter.
 
     Raises:
-        InvalidInput: ``unknown_module`` with the names that exist, for a target that matches nothing.
+        InvalidInput: ``unknown_module`` with the names that exist, for a target that matches nothing;
+            ``no_linear_modules`` for a rule that matches nothing, as in a custom model.
     """
-    linears = tuple(linear_modules(architecture))
+    linears = () if is_custom(architecture) else tuple(linear_modules(architecture))
     if isinstance(target_modules, str) and target_modules in _RULES:
         chosen = tuple(one for one in linears if _RULES[target_modules](one.module))
         if not chosen:

@@ -93,28 +93,15 @@ def estimate_training(architecture: Architecture, workload: Workload) -> Estimat
     _check(workload)
     weights = dtype(workload.precision)
     found = adapters(architecture, workload.lora.target_modules) if workload.lora else ()
-    training = Training(
-        batch=workload.batch,
-        context_tokens=workload.context_tokens,
-        regime=Regime(
-            element_bytes=weights.compute_bits // 8,
-            eager=workload.attention_kernel == "eager",
-            adapted=frozenset(one.module for one in found) if workload.lora else None,
-        ),
-        checkpointing=workload.checkpointing,
-        rank=workload.lora.rank if workload.lora else 0,
-    )
+    training = _training(workload, weights, found)
     if workload.lora:
         states = _adapter_states(found, workload.lora, workload)
     else:
         states = _full_states(architecture, workload, weights)
+    tokens, element_bytes = workload.batch * workload.context_tokens, training.regime.element_bytes
     working = [
         training_activations(architecture, training),
-        training_logits(
-            architecture,
-            tokens=workload.batch * workload.context_tokens,
-            element_bytes=training.regime.element_bytes,
-        ),
+        training_logits(architecture, tokens=tokens, element_bytes=element_bytes),
     ]
     components = [*weight_components(architecture, weights), *states, *working, _runtime(workload)]
     present = [one for one in components if one is not None]
@@ -122,6 +109,21 @@ def estimate_training(architecture: Architecture, workload: Workload) -> Estimat
         present = [_with_float32_residual(one, architecture, training) for one in present]
     notes = _training_notes(architecture, workload, weights, training)
     return Estimate(components=_single_step_low(present), notes=(*_model_notes(architecture, workload), *notes))
+
+
+def _training(workload: Workload, weights: DType, found: tuple[Adapter, ...]) -> Training:
+    regime = Regime(
+        element_bytes=weights.compute_bits // 8,
+        eager=workload.attention_kernel == "eager",
+        adapted=frozenset(one.module for one in found) if workload.lora else None,
+    )
+    return Training(
+        batch=workload.batch,
+        context_tokens=workload.context_tokens,
+        regime=regime,
+        checkpointing=workload.checkpointing,
+        rank=workload.lora.rank if workload.lora else 0,
+    )
 
 
 def _check(workload: Workload) -> None:

@@ -81,7 +81,7 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
     Formula: ``P * q / 8``; scales ``N_s * q_s / 8``; head ``P_h * q_h / 8``; the rest ``P_u * q_u / 8``. All exact.
 
     >>> from calc.custom import custom_architecture
-    >>> [(part.name, part.bytes) for part in weight_components(custom_architecture(1280, 64, 1), DTYPES["int4"])]
+    >>> [(part.name, part.bytes) for part in weight_components(custom_architecture(1280, 128, 1), DTYPES["int4"])]
     [('weights', 640), ('weights/scales', 25)]
     """
     count = count_weights(architecture, dtype)

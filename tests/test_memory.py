@@ -141,6 +141,20 @@ def test_int4_shows_its_scales_apart() -> None:
     ]
 
 
+def test_a_custom_model_has_small_adafactor_states() -> None:
+    """Its parameters are rows of the hidden size: a row and a column are kept, not a number per parameter."""
+    model = custom_architecture(7 * 10**9, 4096, 32)
+    estimate = estimate_training(model, Workload(optimizer="adafactor", context_tokens=128))
+    assert estimate.component("optimizer") == 4 * (7 * 10**9 // 4096 + 4096 + 7 * 10**9 % 4096)
+
+
+def test_a_custom_model_has_no_module_to_adapt() -> None:
+    """LoRA needs shapes that are not known."""
+    with pytest.raises(InvalidInput) as refused:
+        estimate_training(custom_architecture(7 * 10**9, 4096, 32), Workload(lora=Lora()))
+    assert refused.value.code == "no_linear_modules"
+
+
 def test_a_custom_model_says_what_it_assumes() -> None:
     """The width of its feed-forward is assumed and its logits are left out."""
     estimate = estimate_inference(custom_architecture(7 * 10**9, 4096, 32), Workload())
