@@ -6,6 +6,7 @@ an absent section is the composite's own default (``sub_configs_defaults`` in ``
 
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import Final
 
 from calc.architecture import Architecture, Tensor, TensorKind, Tower
@@ -71,18 +72,29 @@ def retied(text: Architecture, *, tied: bool) -> Architecture:
     return replace(text, tensors=others + weight, tie_word_embeddings=tied)
 
 
-def decides_tie(reader: Reader, text: Reader, built: Architecture, *, default: bool) -> bool:
+class Tie(StrEnum):
+    """Which configuration says whether head and token table are one."""
+
+    UNLESS_TOLD = "unless_told"  # the composite's key; its class ties where nothing is said
+    IF_TOLD = "if_told"  # the composite's key; its class does not tie where nothing is said
+    EITHER = "either"  # the composite's key or the text's (Llava, Qwen2-VL)
+    TEXT = "text"  # the text's alone (Llama 4)
+
+
+def decides_tie(reader: Reader, text: Reader, built: Architecture, rule: Tie) -> bool:
     """Whether head and token table are one.
 
     The composite's own key decides; else the text's, where the file writes it or where Transformers 4 wrote the file
     (it looked only there); else the composite class's default.
     """
+    if rule is Tie.TEXT or (rule is Tie.EITHER and built.tie_word_embeddings):
+        return built.tie_word_embeddings
     if reader.has("tie_word_embeddings"):
         return reader.boolean("tie_word_embeddings")
     old = (reader.optional_text("transformers_version") or "").startswith("4.")
     if old or text.has("tie_word_embeddings"):
         return built.tie_word_embeddings
-    return default
+    return rule is Tie.UNLESS_TOLD
 
 
 def section(reader: Reader, key: str, absent: Mapping[str, object]) -> Reader:
@@ -97,7 +109,7 @@ def text_part(
     absent: Mapping[str, object] | None = None,
     *,
     fixed: bool = False,
-    tied: bool = False,
+    tie: Tie = Tie.IF_TOLD,
 ) -> Architecture:
     """Build the decoder of ``text_config`` and settle its head.
 
@@ -106,13 +118,13 @@ def text_part(
         model_type: of a section that does not say; of every section where ``fixed`` (the class leaves no choice).
         absent: what stands for a missing section.
         fixed: see ``model_type``.
-        tied: the composite class's default for ``tie_word_embeddings``.
+        tie: who decides about the head.
     """
     text = section(reader, "text_config", absent or {})
     if fixed:
         text = replace(text, mapping={**text.mapping, "model_type": model_type})
     built = build_decoder(text, default_model_type=model_type)
-    return retied(built, tied=decides_tie(reader, text, built, default=tied))
+    return retied(built, tied=decides_tie(reader, text, built, tie))
 
 
 def encoder_part(

@@ -13,6 +13,7 @@ from calc.hf_config.composite import (
     LANGUAGE_MODEL,
     NESTED,
     Placement,
+    Tie,
     assembled,
     bare,
     encoder_part,
@@ -60,7 +61,7 @@ def _flag(reader: Reader, key: str, *, default: bool) -> bool:
 
 def llava(reader: Reader) -> Architecture:
     """Llava 1.5 (CLIP and Llama), Pixtral (its own encoder and Mistral) and their kin."""
-    text = text_part(reader, "llama")
+    text = text_part(reader, "llama", tie=Tie.EITHER)
     vision = encoder_part(reader, "clip_vision_model", _CLIP_LARGE)
     bias = _flag(reader, "multimodal_projector_bias", default=True)
     projector = _two_linears(reader, vision.hidden_size, text.hidden_size, bias=bias)
@@ -75,7 +76,7 @@ def llava_next(reader: Reader) -> Architecture:
 
 def gemma3(reader: Reader) -> Architecture:
     """Gemma 3 with SigLIP; the projection is a bare parameter."""
-    text = text_part(reader, "gemma3_text", fixed=True, tied=True)
+    text = text_part(reader, "gemma3_text", fixed=True, tie=Tie.UNLESS_TOLD)
     vision = encoder_part(reader, "siglip_vision_model")
     projector = bare("mm_input_projection_weight", vision.hidden_size, text.hidden_size)
     projector += norm("mm_soft_emb_norm", vision.hidden_size)
@@ -84,7 +85,7 @@ def gemma3(reader: Reader) -> Architecture:
 
 def gemma4(reader: Reader) -> Architecture:
     """Gemma 4: a tower for images, one for sound, or neither; each ends in a projection to the text's width."""
-    text = text_part(reader, "gemma4_text", fixed=True, tied=True)
+    text = text_part(reader, "gemma4_text", fixed=True, tie=Tie.UNLESS_TOLD)
     towers: dict[str, Tensors] = {}
     if reader.has("vision_config"):
         vision = gemma4_vision(reader.section("vision_config", TOWER_DEFAULTS["gemma4_vision"]))
@@ -107,7 +108,7 @@ def paligemma(reader: Reader) -> Architecture:
         "num_key_value_heads": 1,
         "vocab_size": 257152,
     }
-    text = text_part(reader, "gemma", absent, tied=True)
+    text = text_part(reader, "gemma", absent, tie=Tie.UNLESS_TOLD)
     tower = {**_CLIP_LARGE, "hidden_size": 1152, "num_hidden_layers": 27, "image_size": 224, "vision_use_head": False}
     vision = encoder_part(reader, "siglip_vision_model", tower)
     width = reader.optional_integer("projection_dim") or 2048
@@ -117,7 +118,7 @@ def paligemma(reader: Reader) -> Architecture:
 
 def mistral3(reader: Reader) -> Architecture:
     """Mistral Small 3.1, Ministral 3, Devstral 2: Pixtral's encoder, merged two by two, then two linears."""
-    text = text_part(reader, "mistral", _MISTRAL_24B, tied=True)
+    text = text_part(reader, "mistral", _MISTRAL_24B, tie=Tie.UNLESS_TOLD)
     vision = encoder_part(reader, "pixtral", _PIXTRAL)
     merge = reader.optional_integer("spatial_merge_size", maximum=1024) or 2
     bias = _flag(reader, "multimodal_projector_bias", default=False)
@@ -141,14 +142,14 @@ def mllama(reader: Reader) -> Architecture:
 
 def llama4(reader: Reader) -> Architecture:
     """Llama 4 Scout and Maverick."""
-    text = text_part(reader, "llama4_text", fixed=True)
+    text = text_part(reader, "llama4_text", fixed=True, tie=Tie.TEXT)
     vision = encoder_part(reader, "llama4_vision_model", fixed=True)
     projector = linear("linear_1", text.hidden_size, vision.hidden_size)
     return assembled(placed(text, LANGUAGE_MODEL), vision_model=vision.tensors, multi_modal_projector=projector)
 
 
-def _qwen(reader: Reader, name: str, placement: Placement, visual: str) -> Architecture:
-    text = text_part(reader, f"{name}_text", fixed=True)
+def _qwen(reader: Reader, name: str, placement: Placement, visual: str, tie: Tie = Tie.IF_TOLD) -> Architecture:
+    text = text_part(reader, f"{name}_text", fixed=True, tie=tie)
     vision = encoder_part(reader, f"{name}_vision", fixed=True)
     return assembled(placed(text, placement), **{visual: vision.tensors})
 
@@ -156,7 +157,7 @@ def _qwen(reader: Reader, name: str, placement: Placement, visual: str) -> Archi
 def _flat_qwen(reader: Reader, name: str) -> Architecture:
     """Qwen2-VL and 2.5-VL keep the text's keys at the top of the file."""
     if reader.has("text_config"):
-        return _qwen(reader, name, IN_PLACE, "visual")
+        return _qwen(reader, name, IN_PLACE, "visual", Tie.EITHER)
     kind = f"{name}_text"
     flat = replace(reader, mapping={**reader.mapping, "model_type": kind})
     text = build_with({kind: qwen2}, flat, kind)
