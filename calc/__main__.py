@@ -5,6 +5,7 @@ wrong with the input is one Spanish line on standard error, with exit status 2.
 """
 
 import json
+import os
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
@@ -156,6 +157,17 @@ def speak_utf8() -> None:
             stream.reconfigure(encoding="utf-8")
 
 
-if __name__ == "__main__":
+def program() -> int:
+    """The command as a process: UTF-8 out, and silence when whoever reads (``head``) has gone."""
     speak_utf8()
-    sys.exit(main())
+    try:
+        status = main()
+        sys.stdout.flush()
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(program())

@@ -186,6 +186,17 @@ def test_a_context_beyond_the_model_is_remarked() -> None:
     assert "context_over_limit" not in {note.code for note in run("gpu", {}).notes}
 
 
+def test_quantized_weights_leave_the_cache_alone() -> None:
+    """Four-bit weights shrink the weights and not the KV cache, and the answer says so."""
+    plain, small = run("gpu", {}), run("gpu", {"precision": "int4"})
+    assert part(small, "weights") * 2 < part(plain, "weights")
+    assert part(small, "kv_cache") == part(plain, "kv_cache")
+    assert "cache_not_quantized" in {note.code for note in small.notes}
+    assert "cache_not_quantized" not in {
+        note.code for note in run("gpu", {"precision": "int4", "kv-precision": "fp8"}).notes
+    }
+
+
 def test_concurrency_multiplies_the_cache() -> None:
     """Each request in course has its own cache."""
     one, eight = run("inferencia", {}), run("inferencia", {"concurrency": "8"})

@@ -20,6 +20,7 @@ from calc.calculators.shared import (
     UNIT,
     architecture_of,
     batch,
+    cache_remarks,
     checkpointing,
     context,
     kv_precision,
@@ -80,12 +81,13 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     workload = _workload(parsed, training=training)
     estimate = (estimate_training if training else estimate_inference)(architecture, workload)
     figures = _figures(architecture, workload, estimate, training=training)
+    cache = [] if training else cache_remarks(workload)
     return Result(
         calculator="gpu",
         inputs=inputs(parsed),
         estimate=estimate,
         fits=fit(estimate, catalog.gpus()),
-        notes=(*estimate.notes, *_notes(figures, training=training), *remarks(estimate)),
+        notes=(*estimate.notes, *_notes(figures, training=training), *cache, *remarks(estimate)),
         figures=figures,
     )
 

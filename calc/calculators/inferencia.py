@@ -12,6 +12,7 @@ from calc.calculators.shared import (
     RUNTIME,
     UNIT,
     architecture_of,
+    cache_remarks,
     context,
     kv_precision,
     remarks,
@@ -70,7 +71,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         inputs=inputs(parsed),
         estimate=estimate,
         fits=fit(estimate, catalog.gpus()),
-        notes=(*estimate.notes, *notes, *remarks(estimate)),
+        notes=(*estimate.notes, *notes, *cache_remarks(workload), *remarks(estimate)),
         figures={"parameters": count.total, "active_parameters": count.active, "request_bytes": each},
     )
 

@@ -10,8 +10,9 @@ from calc import catalog
 from calc.architecture import Architecture
 from calc.calculators.fields import ALWAYS, Field, Kind, Parsed
 from calc.custom import CUSTOM, custom_architecture
-from calc.dtypes import CACHE_BITS, DTYPES
-from calc.estimate import Estimate, Note
+from calc.dtypes import CACHE_BITS, DTYPES, dtype
+from calc.estimate import Estimate, Note, Workload
+from calc.memory import cache_precision
 from calc.units import BILLION, GIB
 
 USUAL_PRECISIONS: Final = ("float32", "bfloat16", "float16", "fp8", "int8", "int4")
@@ -98,6 +99,14 @@ def architecture_of(parsed: Parsed) -> Architecture:
 def runtime_bytes(parsed: Parsed) -> int | None:
     """What the visitor gave for context and libraries [B]; ``None`` for the documented default."""
     return ceil(parsed.decimal("runtime") * GIB) if parsed.has("runtime") else None
+
+
+def cache_remarks(workload: Workload) -> list[Note]:
+    """That the KV cache keeps its own precision: quantizing the weights does not shrink it."""
+    name = cache_precision(workload)
+    if workload.kv_precision == "auto" and dtype(workload.precision).quantized:
+        return [Note(code="cache_not_quantized", params={"precision": workload.precision, "kv_precision": name})]
+    return []
 
 
 def remarks(estimate: Estimate) -> list[Note]:

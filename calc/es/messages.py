@@ -78,7 +78,7 @@ NOTES: Final[Mapping[str, str]] = {
     "largest_component": "Parte mayor: {component}, el {percent}\u00a0% del total.",
     "context_over_limit": "El modelo declara un máximo de {limit} tokens y se piden {context}: la cuenta vale, pero "
     "puede que el modelo no responda bien.",
-    "quantized_training": "Entrenar todos los pesos en un formato cuantizado ({precision}) no es habitual: lo usual es "
+    "quantized_training": "Entrenar todos los pesos en {precision} no es habitual: lo usual es "
     "dejarlos fijos y entrenar adaptadores (QLoRA).",
     "custom_assumptions": "De un modelo personalizado solo se conocen los datos dados. Se supone lo demás: red "
     "intermedia de ancho {intermediate_size} con puerta y sin sesgos.",
@@ -93,6 +93,8 @@ NOTES: Final[Mapping[str, str]] = {
     "guarda en 16: es la opción AdamW en bfloat16.",
     "cache_of_each_request": "Cada petición añade {request_bytes} de caché KV con este contexto; se cuentan "
     "{concurrency}.",
+    "cache_not_quantized": "Los pesos en {precision} no encogen la caché KV, que sigue en {kv_precision}: "
+    "tiene su propia precisión.",
     "vllm_reserves_the_rest": "vLLM reserva desde el arranque la fracción de la GPU que se le indica y llena con caché "
     "KV lo que sobra: el monitor de la GPU muestra esa reserva, no lo que aquí se calcula.",
     "qlora_base": "El modelo base se guarda en NF4 con doble cuantización, como en el artículo de QLoRA.",
