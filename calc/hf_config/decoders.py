@@ -5,7 +5,7 @@ from typing import Final
 
 from calc.architecture import Architecture
 from calc.errors import UnsupportedArchitecture
-from calc.hf_config import dense, gpt, latent, layer_norm, legacy, llama, moe
+from calc.hf_config import dense, gpt, latent, layer_norm, legacy, llama, moe, relatives
 from calc.hf_config.closest import closest
 from calc.hf_config.defaults import DEFAULTS
 from calc.hf_config.hybrid_families import HYBRIDS
@@ -21,6 +21,7 @@ DECODERS: Final[Mapping[str, Builder]] = {
     **latent.FAMILIES,
     **gpt.FAMILIES,
     **legacy.FAMILIES,
+    **relatives.FAMILIES,
     **HYBRIDS,
 }
 

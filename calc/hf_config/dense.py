@@ -76,7 +76,7 @@ def gemma3(reader: Reader) -> Architecture:
     """Gemma 3 (text): Gemma 2 with query and key norms, and a window in five layers of six."""
     bias = reader.boolean("attention_bias")
     style = replace(LLAMA, norms=FOUR_NORMS, query_bias=bias, output_bias=bias, query_key_norm=QueryKeyNorm.HEAD)
-    interval = reader.integer("sliding_window_pattern", "_sliding_window_pattern", maximum=MAX_LAYERS)
+    interval = reader.optional_integer("sliding_window_pattern", "_sliding_window_pattern", maximum=MAX_LAYERS) or 6
     return llama_like(
         reader,
         style,
@@ -110,20 +110,25 @@ def olmo3(reader: Reader) -> Architecture:
     return llama_like(reader, _olmo2_style(reader), windows=pattern_windows(reader, 4))
 
 
+def exaone_windows(reader: Reader) -> tuple[int | None, ...]:
+    """EXAONE's rule where ``layer_types`` is absent: an interval, or letters (``LLLG``) that repeat."""
+    depth, key = reader.layers(), "sliding_window_pattern"
+    letters = reader.mapping.get(key)
+    if not isinstance(letters, str):
+        return pattern_windows(reader, reader.optional_integer(key, maximum=MAX_LAYERS) or 1)
+    reader.require(0 < len(letters) <= MAX_LAYERS and set(letters) <= {"L", "G"}, key, "not_a_choice")
+    window = reader.optional_integer("sliding_window")
+
+    def is_windowed(index: int) -> bool:
+        return index != depth - 1 and letters[index % len(letters)] == "L"
+
+    return windows(reader, depth, window=window, is_windowed=is_windowed)
+
+
 def exaone4(reader: Reader) -> Architecture:
     """EXAONE 4: norms after the blocks, query and key norms per head, windows by ``layer_types`` or a pattern."""
     style = replace(LLAMA, norms=POST_NORMS, query_key_norm=QueryKeyNorm.HEAD)
-    window = reader.optional_integer("sliding_window")
-    pattern = reader.mapping.get("sliding_window_pattern", 4)
-    is_windowed = every(4)
-    if isinstance(pattern, str):
-        letters = reader.text("sliding_window_pattern", maximum=MAX_LAYERS)
-        reader.require(bool(letters) and set(letters) <= {"L", "G"}, "sliding_window_pattern", "not_a_choice")
-        last = reader.layers() - 1
-        is_windowed = lambda index: index != last and letters[index % len(letters)] == "L"  # noqa: E731
-    elif pattern is not None:
-        is_windowed = every(reader.integer("sliding_window_pattern", maximum=MAX_LAYERS))
-    return llama_like(reader, style, windows=windows(reader, reader.layers(), window=window, is_windowed=is_windowed))
+    return llama_like(reader, style, windows=exaone_windows(reader))
 
 
 def glm(reader: Reader) -> Architecture:

@@ -94,16 +94,32 @@ def indexer(reader: Reader, attention: MultiHeadLatentAttention, hidden_size: in
     )
 
 
+def _runs_indexer(reader: Reader) -> tuple[bool, ...]:
+    """Which layers choose tokens themselves; the others (``shared``) reuse the choice of an earlier one (GLM 5)."""
+    depth = reader.layers()
+    types = reader.optional_words("indexer_types", choices=("full", "shared"), length=depth)
+    if types is not None:
+        return tuple(kind == "full" for kind in types)
+    pattern = reader.optional_text("index_topk_pattern", maximum=MAX_LAYERS)
+    if pattern is not None:
+        fits = len(pattern) == depth and set(pattern) <= {"F", "S"}
+        reader.require(fits, "index_topk_pattern", "wrong_length", length=len(pattern), expected=depth)
+        return tuple(letter == "F" for letter in pattern)
+    step = reader.optional_integer("index_topk_freq", maximum=MAX_LAYERS) or 1
+    offset = reader.optional_integer("index_skip_topk_offset", minimum=0, maximum=MAX_LAYERS)
+    first = 2 if offset is None else offset
+    return tuple(max(index - first + 1, 0) % step == 0 for index in range(depth))
+
+
 def deepseek(reader: Reader) -> Architecture:
     """DeepSeek V2 to V3.2, Kimi K2, GLM 4.7 Flash and GLM 5: latent attention, experts after dense layers."""
     hidden_size = reader.size("hidden_size")
     attention = latent_attention(reader)
-    bias = reader.boolean("attention_bias")
-    block: AttentionBlock = (
-        attention,
-        latent_tensors(attention, hidden_size, bias=bias) + indexer(reader, attention, hidden_size),
-    )
-    model = llama_like(reader, mlp=deepseek_mlp(reader), attention=lambda _: block)
+    tensors = latent_tensors(attention, hidden_size, bias=reader.boolean("attention_bias"))
+    shared: AttentionBlock = replace(attention, index_head_dim=0), tensors
+    own: AttentionBlock = attention, tensors + indexer(reader, attention, hidden_size)
+    runs = _runs_indexer(reader)
+    model = llama_like(reader, mlp=deepseek_mlp(reader), attention=lambda index: own if runs[index] else shared)
     return with_prediction(reader, model, own_tables=reader.text("model_type") != "glm_moe_dsa")
 
 

@@ -161,10 +161,8 @@ def olmoe(reader: Reader) -> Architecture:
     return llama_like(reader, style, mlp=lambda _: sparse)
 
 
-def granitemoe(reader: Reader) -> Architecture:
-    """Granite 3 MoE: all experts of a layer in two stacked tensors."""
-    hidden_size = reader.size("hidden_size")
-    size = mixture(reader, width="intermediate_size", count=("num_local_experts",))
+def granite_block(hidden_size: int, size: Mixture) -> Block:
+    """Granite's mixture: all experts of a layer in two stacked tensors, gate and up fused."""
     prefix = "block_sparse_moe"
     up, down = f"{prefix}.input_linear.weight", f"{prefix}.output_linear.weight"
     tensors = (
@@ -172,8 +170,13 @@ def granitemoe(reader: Reader) -> Architecture:
         *experts(up, 2 * size.width, hidden_size, count=size.count, active=size.active),
         *experts(down, hidden_size, size.width, count=size.count, active=size.active),
     )
-    block: Block = geometry(size), tensors
-    bias = reader.boolean("attention_bias")
+    return geometry(size), tensors
+
+
+def granitemoe(reader: Reader) -> Architecture:
+    """Granite 3 MoE: Granite with a mixture in every layer."""
+    size = mixture(reader, width="intermediate_size", count=("num_local_experts",))
+    block, bias = granite_block(reader.size("hidden_size"), size), reader.boolean("attention_bias")
     return llama_like(reader, replace(LLAMA, query_bias=bias, output_bias=bias), mlp=lambda _: block)
 
 
