@@ -149,8 +149,9 @@ def _lora_page() -> Iterator[int | Fraction]:
         yield lora_parameters(llama, rank=16, target_modules=targets)
     trained = lora_parameters(llama, rank=16, target_modules="all-linear")
     yield from (trained * 2, trained * 16, total * 16, Fraction(round(Fraction(100 * trained, total), 5)))
-    quantized = sum(_weights("nf4-dq").values())
-    yield from (quantized, quantized + 16 * trained, total * 2 + 16 * trained)
+    base = _weights("nf4-dq")
+    quantized = sum(base.values())
+    yield from (base["values"] + base["scales"], quantized, quantized + 16 * trained, total * 2 + 16 * trained)
 
 
 def _method_page() -> Iterator[int | Fraction]:
