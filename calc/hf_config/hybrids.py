@@ -50,9 +50,8 @@ def jamba(reader: Reader) -> Architecture:
     attends = _periodic(reader, "attn_layer_period", "attn_layer_offset")
     sparse = _periodic(reader, "expert_layer_period", "expert_layer_offset")
     dense = dense_block(hidden_size, width, prefix="feed_forward")
-    size = mixture(reader, width="intermediate_size")
-    tensors = router("feed_forward.router", size.count, hidden_size) + routed(hidden_size, size, "feed_forward")
-    mixed: Block = (geometry(size), tensors) if size.count > 1 else dense
+    several = reader.integer("num_experts", "num_local_experts", maximum=MAX_EXPERTS) > 1
+    mixed = _jamba_experts(reader, hidden_size) if several else dense
 
     def build(key: tuple[bool, bool]) -> Layer:
         block = mixed if key[1] else dense
@@ -60,6 +59,12 @@ def jamba(reader: Reader) -> Architecture:
 
     kinds = ((attends(index), sparse(index)) for index in range(depth))
     return decoder(reader, distinct(kinds, build), FINAL_LAYERNORM)
+
+
+def _jamba_experts(reader: Reader, hidden_size: int) -> Block:
+    size = mixture(reader, width="intermediate_size")
+    tensors = router("feed_forward.router", size.count, hidden_size)
+    return geometry(size), tensors + routed(hidden_size, size, "feed_forward")
 
 
 def _periodic(reader: Reader, period_key: str, offset_key: str) -> Callable[[int], bool]:
