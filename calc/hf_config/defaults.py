@@ -212,6 +212,13 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
         "sliding_window": 4096,
         "sliding_window_pattern": 4,
     },
+    "chatglm": {
+        "multi_query_attention": False,
+        "multi_query_group_num": 1,
+        "add_bias_linear": False,
+        "add_qkv_bias": False,
+        "tie_word_embeddings": False,
+    },
     "minicpm": {},  # versions of its code differ on tying, so the file must say it
     "minicpm3": {"kv_lora_rank": 256, "q_lora_rank": 768, "qk_nope_head_dim": 64, "qk_rope_head_dim": 32},
     "gpt2": {**_GPT2, "n_positions": 1024},

@@ -1,16 +1,18 @@
 """Near relatives of the published families: the same plans with one or two differences each.
 
 Laws read from the modular files of ``transformers`` (``models/{arcee,hunyuan_v1_dense,hunyuan_v1_moe,dots1,
-granitemoeshared,flex_olmo,afmoe,exaone_moe,helium,minicpm3}``, read 2026-12-01); MiniCPM from the code beside its
-checkpoint. No published total has been compared for these, unlike the other modules of this package.
+granitemoeshared,flex_olmo,afmoe,exaone_moe,helium,minicpm3}``, read 2026-12-01); MiniCPM and ChatGLM from the code
+beside their checkpoints. Totals are held to published ones in ``tests/test_published_totals.py``, but for Granite with
+a shared expert and MiniCPM 3, of which none was found.
 """
 
 from collections.abc import Callable
 from dataclasses import replace
 
-from calc.architecture import Architecture, TensorKind
+from calc.architecture import Architecture, DenseMLP, Layer, TensorKind
 from calc.hf_config.blocks import pattern_windows, ungated
 from calc.hf_config.dense import POST_NORMS, exaone_windows
+from calc.hf_config.gpt import multi_head
 from calc.hf_config.latent import deepseek_mlp, latent_attention, latent_tensors, sparse_layers
 from calc.hf_config.llama import (
     LLAMA,
@@ -25,7 +27,7 @@ from calc.hf_config.llama import (
     llama_like,
 )
 from calc.hf_config.moe import deepseek_block, either, geometry, granite_block, mixture, routed
-from calc.hf_config.parts import grouped_query, head_dim, linear, vector, windows
+from calc.hf_config.parts import embedding, grouped_query, head, head_dim, linear, norm, norms, vector, windows
 from calc.hf_config.reader import MAX_EXPERTS, MAX_LAYERS, Reader
 
 
@@ -166,6 +168,41 @@ def minicpm3(reader: Reader) -> Architecture:
     return llama_like(reader, attention=lambda _: block)
 
 
+def chatglm(reader: Reader) -> Architecture:
+    """ChatGLM 2, 3 and GLM-4 9B as first published: grouped queries, fused matrices, keys of Megatron."""
+    width, inner = reader.size("hidden_size"), reader.size("ffn_hidden_size")
+    heads = reader.size("num_attention_heads", maximum=2**20)
+    groups = (
+        reader.integer("multi_query_group_num", maximum=2**20) if reader.boolean("multi_query_attention") else heads
+    )
+    attention = multi_head(reader, width, heads, groups)
+    reader.require(heads % groups == 0, "multi_query_group_num", "not_a_divisor", value=groups, of=heads)
+    bias = reader.boolean("add_bias_linear")
+    fused = width + 2 * groups * attention.head_dim
+    layer = Layer(
+        attention=attention,
+        feed_forward=DenseMLP(intermediate_size=inner, gated=True, activation="silu"),
+        tensors=norms(("input_layernorm", "post_attention_layernorm"), width)
+        + linear("self_attention.query_key_value", fused, width, bias=bias or reader.boolean("add_qkv_bias"))
+        + linear("self_attention.dense", width, width, bias=bias)
+        + linear("mlp.dense_h_to_4h", 2 * inner, width, bias=bias)
+        + linear("mlp.dense_4h_to_h", width, inner, bias=bias),
+    )
+    vocab_size, tied = reader.size("padded_vocab_size", "vocab_size"), reader.boolean("tie_word_embeddings")
+    return Architecture(
+        model_type=reader.text("model_type"),
+        hidden_size=width,
+        vocab_size=vocab_size,
+        layers=(layer,) * reader.layers("num_layers", "num_hidden_layers"),
+        layer_prefix="transformer.encoder.layers.*",
+        tensors=embedding("transformer.embedding.word_embeddings", vocab_size, width)
+        + norm("transformer.encoder.final_layernorm", width)
+        + head("transformer.output_layer", vocab_size, width, tied=tied),
+        tie_word_embeddings=tied,
+        max_position_embeddings=reader.optional_integer("seq_length"),
+    )
+
+
 FAMILIES: dict[str, Callable[[Reader], Architecture]] = {
     "arcee": arcee,
     "hunyuan_v1_dense": hunyuan_dense,
@@ -178,4 +215,5 @@ FAMILIES: dict[str, Callable[[Reader], Architecture]] = {
     "helium": helium,
     "minicpm": llama,
     "minicpm3": minicpm3,
+    "chatglm": chatglm,
 }
