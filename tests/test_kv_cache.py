@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from calc.architecture import Architecture
+from calc.architecture import Architecture, GroupedQueryAttention, Layer, MultiHeadLatentAttention
 from calc.errors import InvalidInput
 from calc.es import SYMBOLS
 from calc.hf_config import architecture_from_hf_config
@@ -168,3 +168,57 @@ def test_a_server_never_holds_less_than_the_exact_cache(name: str, context: int,
     assert kv_cache_bytes(architecture, context_tokens=context, engine=engine) >= kv_cache_bytes(
         architecture, context_tokens=context
     )
+
+
+GROUPED = st.builds(
+    GroupedQueryAttention,
+    num_attention_heads=st.just(16),
+    num_key_value_heads=st.sampled_from([1, 2, 16]),
+    head_dim=st.sampled_from([64, 128]),
+    v_head_dim=st.sampled_from([None, 128]),
+)
+LATENT = st.builds(
+    MultiHeadLatentAttention,
+    num_attention_heads=st.just(16),
+    kv_lora_rank=st.just(512),
+    q_lora_rank=st.none(),
+    qk_nope_head_dim=st.just(128),
+    qk_rope_head_dim=st.just(64),
+    v_head_dim=st.just(128),
+    index_head_dim=st.sampled_from([0, 128]),
+)
+LAYER = st.builds(
+    Layer,
+    attention=st.none() | GROUPED | LATENT,
+    feed_forward=st.none(),
+    tensors=st.just(()),
+    window=st.none() | st.integers(1, 6000),
+)
+
+
+def elements(attention: GroupedQueryAttention | MultiHeadLatentAttention) -> int:
+    """What one layer caches per token, written once more."""
+    if isinstance(attention, MultiHeadLatentAttention):
+        return attention.kv_lora_rank + attention.qk_rope_head_dim + attention.index_head_dim
+    return attention.num_key_value_heads * (attention.head_dim + (attention.v_head_dim or attention.head_dim))
+
+
+@given(layers=st.lists(LAYER, min_size=1, max_size=12), context=st.integers(1, 20_000))
+def test_the_formula_is_the_sum_over_layers(layers: list[Layer], context: int) -> None:
+    """However different the layers, the grouped formula gives what adding them one by one gives."""
+    architecture = Architecture(
+        model_type="any",
+        hidden_size=64,
+        vocab_size=64,
+        layers=tuple(layers),
+        layer_prefix="layers.*",
+        tensors=(),
+        tie_word_embeddings=False,
+        max_position_embeddings=None,
+    )
+    total = sum(
+        2 * elements(layer.attention) * min(context, layer.window or context) for layer in layers if layer.attention
+    )
+    formula = kv_cache_formula(architecture, context_tokens=context)
+    assert formula.bytes == total
+    assert set(formula.terms) <= set(SYMBOLS)

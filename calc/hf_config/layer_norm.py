@@ -94,7 +94,7 @@ def cohere2(reader: Reader) -> Architecture:
     style = replace(
         LLAMA, norms=("input_layernorm",), layer_norm=True, parallel=True, query_bias=bias, output_bias=bias
     )
-    interval = reader.integer("sliding_window_pattern", "_sliding_window_pattern", maximum=MAX_LAYERS)
+    interval = reader.optional_integer("sliding_window_pattern", "_sliding_window_pattern", maximum=MAX_LAYERS) or 4
     return llama_like(reader, style, windows=pattern_windows(reader, interval))
 
 

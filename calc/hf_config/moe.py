@@ -212,7 +212,8 @@ def ernie_moe(reader: Reader) -> Architecture:
     hidden_size, depth = reader.size("hidden_size"), reader.layers()
     size = mixture(reader, count=("moe_num_experts", "num_experts"), active=("moe_k", "num_experts_per_tok"))
     shared = reader.optional_integer("moe_num_shared_experts", minimum=0, maximum=MAX_EXPERTS) or 0
-    correction = vector("mlp.moe_statics.e_score_correction_bias", size.count, TensorKind.BIAS)
+    name = "mlp.moe_statics.e_score_correction_bias"
+    correction = (Tensor(name=name, shape=(1, size.count), kind=TensorKind.BIAS),)
     sparse = deepseek_block(hidden_size, replace(size, shared_width=shared * size.width), correction)
     first = reader.integer("moe_layer_start_index", minimum=0, maximum=MAX_LAYERS)
     last = reader.integer("moe_layer_end_index", minimum=-1, maximum=MAX_LAYERS)
