@@ -91,7 +91,7 @@ class Handler(BaseHTTPRequestHandler):
             self.send_header("Content-Encoding", "gzip")
         self.send_header("Content-Type", TYPES.get(path.suffix, "application/octet-stream") if path else "text/plain")
         self.send_header("Content-Length", str(len(body)))
-        self.send_header("Cache-Control", "max-age=600")
+        self.send_header("Cache-Control", "max-age=600" if path else "no-store")
         self.end_headers()
         if send_body:
             self.wfile.write(body)

@@ -264,7 +264,7 @@ def copy_link(*_):
     write_address()
     clipboard = getattr(js.navigator, "clipboard", None)
     if clipboard:
-        clipboard.writeText(js.location.href).then(lambda _: say("copied"), lambda _: say("not-copied"))
+        clipboard.writeText(js.location.href).then(lambda *_: say("copied"), lambda *_: say("not-copied"))
     else:
         say("not-copied")
 
@@ -281,11 +281,10 @@ def started(worker):
 
 def cannot_start(error=None):
     """Say that there is no Python; what the page was built with stays. A late start is still welcome."""
-    stop("silence")
-    if error is not None:
-        js.console.warn("estimador:", error)
     if visit.worker is None:
+        stop("silence")
         state("failed")
+        js.console.warn("estimador:", error or "no answer")
 
 
 def follow():
@@ -346,9 +345,10 @@ def main():
     form.addEventListener("input", edited)
     form.addEventListener("change", edited)
     form.addEventListener("submit", submitted)
-    form.addEventListener("reset", lambda _: js.setTimeout(ask, 0))
+    form.addEventListener("reset", lambda *_: js.setTimeout(ask, 0))
     document.addEventListener("click", clicked)
     window.addEventListener("hashchange", read_address)
+    window.addEventListener("unhandledrejection", lambda event: cannot_start(event.reason))
     later("silence", SILENCE_MS, cannot_start)
     follow()
     workers.estimador.then(started, cannot_start)

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, sync_playwright
@@ -81,7 +82,7 @@ def fresh(browser: Browser, site: str) -> Iterator[Callable[..., Visit]]:
     """Give a new page in a new profile; it is not opened yet."""
     made: list[Visit] = []
 
-    def give(name: str, **options: object) -> Visit:
+    def give(name: str, **options: Any) -> Visit:
         visit = Visit(browser, site, name, **options)
         made.append(visit)
         return visit

@@ -10,14 +10,15 @@ from typing import Any
 import render
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-PATIENCE_MS = 30_000
+PATIENCE_MS = 15_000
+START_MS = 60_000
 SETTLE_S = 10.0
 
 READ = """() => {
-  const text = (selector) => document.querySelector(selector)?.textContent.trim() ?? "";
+  const text = (selector) => (document.querySelector(selector)?.textContent ?? "").replace(/\\s+/g, " ").trim();
   const parts = [...document.querySelectorAll('[data-region=breakdown] details[data-key]')].map((d) => {
     const bytes = [...d.querySelectorAll('.formula')].pop().textContent.match(/([\\d\\u202f]+)\\s*bytes/);
-    return [d.dataset.key, Number(bytes[1].replace(/\\u202f/g, ''))];
+    return [d.dataset.key, bytes[1].replace(/\\u202f/g, '')];
   });
   const gpus = [...document.querySelectorAll('[data-region=gpus] tbody tr')].map((row) => [
     row.querySelector('th span').firstChild.textContent.trim(),
@@ -75,7 +76,7 @@ class Visit:
 
     def wait_for_state(self, name: str) -> None:
         """Wait until the page is in a state."""
-        self.page.wait_for_selector(f"html[data-state={name}]", state="attached")
+        self.page.wait_for_selector(f"html[data-state={name}]", state="attached", timeout=START_MS)
 
     def reset(self) -> None:
         """Put every field back to its initial value and show all fields."""
@@ -102,13 +103,14 @@ class Visit:
     def read(self) -> dict[str, Any]:
         """Return what the result on the screen says."""
         shown: dict[str, Any] = self.page.evaluate(READ)
+        shown["parts"] = [(name, int(digits)) for name, digits in shown["parts"]]
         return shown
 
     def wait_for_parts(self, expected: list[tuple[str, int]]) -> dict[str, Any]:
         """Return the result once its components are the expected ones, or what there is after a while."""
         limit = time.monotonic() + SETTLE_S
         shown = self.read()
-        while (shown["parts"] != [list(part) for part in expected] or shown["stale"]) and time.monotonic() < limit:
+        while (shown["parts"] != expected or shown["stale"]) and time.monotonic() < limit:
             time.sleep(0.02)
             shown = self.read()
         return shown
