@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 
 from calc.architecture import GroupedQueryAttention, MixtureOfExperts
 from calc.errors import CalcError, InvalidConfig, UnsupportedArchitecture
+from calc.es import error_text
 from calc.hf_config import FAMILIES, architecture_from_hf_config
 from calc.hf_config.closest import closest
 from calc.hf_config.decoders import DECODERS
@@ -28,9 +29,10 @@ LLAMA: dict[str, Any] = {
 
 
 def refusal(config: Any) -> CalcError:
-    """The error that a configuration gets."""
+    """The error that a configuration gets; there is a Spanish sentence for it."""
     with pytest.raises(CalcError) as caught:
         architecture_from_hf_config(config)
+    assert error_text(caught.value)
     return caught.value
 
 
@@ -164,6 +166,7 @@ def test_an_absurd_size_is_refused_by_its_key(key: str, value: object, code: str
         ({"model_type": "mistral", "layer_types": ["moon"] * 32}, "not_a_choice", "layer_types[0]"),
         ({"model_type": "mistral", "layer_types": "full_attention"}, "not_a_list", "layer_types"),
         ({"model_type": "mistral", "layer_types": ["x"] * 10**5}, "wrong_length", "layer_types"),
+        ({"model_type": "exaone4", "sliding_window_pattern": "LLX"}, "not_a_choice", "sliding_window_pattern"),
         ({"model_type": "mixtral", "num_experts_per_tok": 9}, "out_of_range", "num_experts_per_tok"),
         ({"model_type": "mixtral", "num_local_experts": 10**9}, "out_of_range", "num_local_experts"),
     ],
@@ -206,11 +209,12 @@ def test_any_damage_is_read_or_refused_but_never_crashes(name: str, data: st.Dat
     """One key of a real configuration replaced by anything gives a model or an error of our own."""
     config = dict(GOLDEN[name]["config"])
     config[data.draw(st.sampled_from(sorted(config)))] = data.draw(VALUES)
+    words, total = "", 0
     try:
-        architecture = architecture_from_hf_config(config)
-    except CalcError:
-        return
-    assert count_parameters(architecture).total > 0
+        total = count_parameters(architecture_from_hf_config(config)).total
+    except CalcError as error:
+        words = error_text(error)
+    assert words or total > 0
 
 
 @given(model_type=st.sampled_from(sorted(DECODERS)), config=st.dictionaries(st.text(max_size=12), VALUES, max_size=6))

@@ -55,6 +55,7 @@ CONFIG_ERRORS: Final[Mapping[str, str]] = {
     "out_of_range": "vale {value} y debe estar entre {minimum} y {maximum}.",
     "wrong_length": "la lista tiene {length} elementos, que no son los que corresponden.",
     "inconsistent": "no concuerda con las demás claves.",
+    "not_a_divisor": "vale {value} y no divide a {of}.",
     "unknown_architecture": "la arquitectura «{model_type}» todavía no se conoce.",
 }
 """End of the sentence about a key of a ``config.json``; it begins with the path of the key."""

@@ -6,7 +6,7 @@ from calc.architecture import Architecture
 from calc.hf_config.blocks import fused_gate, one_window, pattern_windows, ungated
 from calc.hf_config.llama import LLAMA, Block, QueryKeyNorm, Style, dense, llama, llama_like
 from calc.hf_config.parts import every, vector, windows
-from calc.hf_config.reader import MAX_LAYERS, Reader
+from calc.hf_config.reader import MAX_LAYERS, Reader, shown
 
 FOUR_NORMS = (
     "input_layernorm",
@@ -116,7 +116,8 @@ def exaone_windows(reader: Reader) -> tuple[int | None, ...]:
     letters = reader.mapping.get(key)
     if not isinstance(letters, str):
         return pattern_windows(reader, reader.optional_integer(key, maximum=MAX_LAYERS) or 1)
-    reader.require(0 < len(letters) <= MAX_LAYERS and set(letters) <= {"L", "G"}, key, "not_a_choice")
+    fits = 0 < len(letters) <= MAX_LAYERS and set(letters) <= {"L", "G"}
+    reader.require(fits, key, "not_a_choice", value=shown(letters), choices="L, G")
     window = reader.optional_integer("sliding_window")
 
     def is_windowed(index: int) -> bool:

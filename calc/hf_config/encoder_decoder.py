@@ -74,7 +74,9 @@ def _feed_forward(reader: Reader, width: int) -> tuple[DenseMLP, Tensors]:
     inner = reader.size("d_ff", "intermediate_size")
     words = reader.text("feed_forward_proj").split("-")
     gated = words[0] == "gated"
-    reader.require(len(words) == 1 + gated, "feed_forward_proj", "not_a_choice", value="-".join(words))
+    reader.require(
+        len(words) == 1 + gated, "feed_forward_proj", "not_a_choice", value="-".join(words), choices="relu, gated-gelu"
+    )
     names = ("wi_0", "wi_1") if gated else ("wi",)
     tensors = tuple(tensor for name in names for tensor in linear(f"DenseReluDense.{name}", inner, width))
     tensors += linear("DenseReluDense.wo", width, inner) + norm("layer_norm", width)

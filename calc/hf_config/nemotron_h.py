@@ -41,7 +41,9 @@ def _kinds(reader: Reader) -> tuple[str, ...]:
             return layer_kinds(reader, key, kinds=tuple(_LETTERS.values()), fallback=(), depth=length)
     pattern = reader.text("hybrid_override_pattern", maximum=MAX_LAYERS)
     unknown = sorted(set(pattern) - set(_LETTERS))
-    reader.require(not unknown, "hybrid_override_pattern", "not_a_choice", value="".join(unknown)[:20])
+    reader.require(
+        not unknown, "hybrid_override_pattern", "not_a_choice", value="".join(unknown)[:20], choices=", ".join(_LETTERS)
+    )
     depth = reader.optional_integer("num_hidden_layers", maximum=MAX_LAYERS) or len(pattern)
     reader.require(
         depth == len(pattern), "hybrid_override_pattern", "wrong_length", length=len(pattern), expected=depth
