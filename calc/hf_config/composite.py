@@ -160,7 +160,8 @@ def assembled(text: Architecture, **towers: Tensors) -> Architecture:
 def feature_layers(reader: Reader) -> int:
     """How many of the tower's layers feed the projector: one, or as many as ``vision_feature_layer`` lists."""
     value = reader.mapping.get("vision_feature_layer")
-    reader.require(not isinstance(value, list) or 0 < len(value) <= 1000, "vision_feature_layer", "wrong_length")
+    fits = not isinstance(value, list) or 0 < len(value) <= 1000
+    reader.require(fits, "vision_feature_layer", "wrong_length", length=len(value) if isinstance(value, list) else 1)
     return len(value) if isinstance(value, list) else 1
 
 

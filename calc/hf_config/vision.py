@@ -11,7 +11,7 @@ from calc.architecture import Tensor, TensorKind
 from calc.hf_config.llama import gated_mlp
 from calc.hf_config.mixers import parameter
 from calc.hf_config.parts import Tensors, embedding, linear, norm, norms, vector
-from calc.hf_config.reader import MAX_LAYERS, Reader
+from calc.hf_config.reader import MAX_LAYERS, Reader, shown
 from calc.hf_config.stack import repeated
 
 
@@ -157,7 +157,9 @@ def _aspect_ratios(reader: Reader) -> int:
     given = reader.mapping.get("supported_aspect_ratios")
     if given is None:
         return 8
-    reader.require(isinstance(given, list) and len(given) <= 1000, "supported_aspect_ratios", "not_a_list")
+    reader.require(
+        isinstance(given, list) and len(given) <= 1000, "supported_aspect_ratios", "not_a_list", value=shown(given)
+    )
     return len(given) if isinstance(given, list) else 0
 
 
