@@ -11,7 +11,7 @@ from calc.calculators import CALCULATORS, Field, Kind, visible
 CUSTOM = "custom"
 SEGMENTS = 4
 """Up to this many choices stand side by side."""
-SEGMENT_LETTERS = 50
+SEGMENT_LETTERS = 36
 """And only if their words are short: all of them together."""
 BESIDE_ANSWER = ("gpu", "unit")
 """Fields that stand next to the answer, because they change how it is read and not what is computed."""

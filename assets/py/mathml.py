@@ -13,9 +13,13 @@ from functools import lru_cache
 from calc.es import number_text
 from calc.formula import Formula, Number, parse
 
-DOT = "·"
-SIGNS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "−", ast.Mult: DOT}
+SIGNS: Mapping[type[ast.operator], str] = {ast.Add: "+", ast.Sub: "−", ast.Mult: "·", ast.Div: "/"}
 FENCES: Mapping[str, tuple[str, str]] = {"ceil": ("⌈", "⌉")}
+
+SUM, PRODUCT, POWER, CLOSED = 1, 2, 3, 4
+
+NARROW_FRACTION = 3
+"""Symbols over or under the bar of a fraction at most; a wider one is written in the line, where it can break."""
 
 Leaf = Callable[[str], "Node"]
 
@@ -79,46 +83,58 @@ def number_node(value: Number) -> Node:
 
 
 def _chunks(tree: ast.expr, leaf: Leaf) -> tuple[Node, ...]:
-    chunks = []
-    for sign, operand, parent in _operands(tree):
-        drawn = _draw(operand, leaf, parent)
-        children = (Node("mo", sign, form="infix"), drawn) if sign else (drawn,)
-        chunks.append(Node("mrow", children=children))
-    return tuple(chunks)
+    return tuple(_row(piece) for piece in _pieces(tree, leaf))
 
 
-def _operands(tree: ast.expr) -> list[tuple[str, ast.expr, int]]:
-    """The operands between which a line may break: those of sums and products that need no parentheses."""
-    match tree:
-        case ast.BinOp(left=left, op=(ast.Add() | ast.Sub() | ast.Mult()) as operator, right=right):
-            if isinstance(operator, ast.Mult) and _level(left) < _level(tree):
-                before = [("", left, _level(tree))]
-            else:
-                before = _operands(left)
-            after = _operands(right) if isinstance(operator, ast.Add) else [("", right, _level(tree) + 1)]
-            sign, first, parent = after[0]
-            return [*before, (sign or SIGNS[type(operator)], first, parent), *after[1:]]
-    return [("", tree, 0)]
-
-
-def _level(tree: ast.expr) -> int:
-    """How tightly an expression binds: sums 1, products 2, powers 3, anything closed 4."""
-    match tree:
-        case ast.BinOp(op=ast.Add() | ast.Sub()):
-            return 1
-        case ast.BinOp(op=ast.Mult()):
-            return 2
-        case ast.BinOp(op=ast.Pow()):
-            return 3
-    return 4
+def _row(nodes: list[Node]) -> Node:
+    return Node("mrow", children=tuple(nodes))
 
 
 def _draw(tree: ast.expr, leaf: Leaf, parent: int = 0) -> Node:
-    drawn = _bare(tree, leaf)
-    return _fenced(drawn, "(", ")") if _level(tree) < parent else drawn
+    """One node for a tree inside a fraction, a power, a root or a function, where no line breaks."""
+    nodes = [node for piece in _pieces(tree, leaf, parent) for node in piece]
+    return nodes[0] if len(nodes) == 1 else _row(nodes)
 
 
-def _bare(tree: ast.expr, leaf: Leaf) -> Node:
+def _pieces(tree: ast.expr, leaf: Leaf, parent: int = 0) -> list[list[Node]]:
+    """The nodes of a tree, parted where a line may break: before each operator that is written in the line.
+
+    ``parent`` is how tightly the tree around it binds; parentheses stand where it binds tighter.
+    """
+    level = _level(tree)
+    match tree:
+        case ast.BinOp(left=left, op=operator, right=right) if level < POWER:
+            before = _pieces(left, leaf, level)
+            after = _pieces(right, leaf, level + isinstance(operator, ast.Sub | ast.Div))
+            after[0].insert(0, Node("mo", SIGNS[type(operator)], form="infix"))
+            pieces = before + after
+        case _:
+            pieces = [[_closed(tree, leaf)]]
+    if level < parent:
+        pieces[0].insert(0, Node("mo", "(", form="prefix"))
+        pieces[-1].append(Node("mo", ")", form="postfix"))
+    return pieces
+
+
+def _level(tree: ast.expr) -> int:
+    """How tightly an expression binds as it is drawn: a fraction with a bar is closed, as a symbol is."""
+    match tree:
+        case ast.BinOp(op=ast.Add() | ast.Sub()):
+            return SUM
+        case ast.BinOp(op=ast.Mult()):
+            return PRODUCT
+        case ast.BinOp(left=left, op=ast.Div(), right=right):
+            return PRODUCT if max(_leaves(left), _leaves(right)) > NARROW_FRACTION else CLOSED
+        case ast.BinOp(op=ast.Pow()):
+            return POWER
+    return CLOSED
+
+
+def _leaves(tree: ast.expr) -> int:
+    return sum(isinstance(node, ast.Name | ast.Constant) for node in ast.walk(tree))
+
+
+def _closed(tree: ast.expr, leaf: Leaf) -> Node:
     match tree:
         case ast.Constant(value=int() as value):
             return number_node(value)
@@ -127,12 +143,7 @@ def _bare(tree: ast.expr, leaf: Leaf) -> Node:
         case ast.BinOp(left=left, op=ast.Div(), right=right):
             return Node("mfrac", children=(_draw(left, leaf), _draw(right, leaf)))
         case ast.BinOp(left=left, op=ast.Pow(), right=right):
-            return Node("msup", children=(_draw(left, leaf, 4), _draw(right, leaf)))
-        case ast.BinOp(left=left, op=operator, right=right):
-            level = _level(tree)
-            sign = Node("mo", SIGNS[type(operator)])
-            tight = level if isinstance(operator, ast.Add) else level + 1
-            return Node("mrow", children=(_draw(left, leaf, level), sign, _draw(right, leaf, tight)))
+            return Node("msup", children=(_draw(left, leaf, CLOSED), _draw(right, leaf)))
         case ast.Call(func=ast.Name(id=name), args=arguments):
             return _call(name, [_draw(argument, leaf) for argument in arguments])
     raise ValueError(f"cannot be drawn: {ast.dump(tree)}")
@@ -146,8 +157,8 @@ def _call(name: str, arguments: list[Node]) -> Node:
     inside: list[Node] = []
     for argument in arguments:
         inside += [Node("mo", ";"), argument] if inside else [argument]
-    return Node("mrow", children=(Node("mi", name), _fenced(Node("mrow", children=tuple(inside)), "(", ")")))
+    return _row([Node("mi", name), _fenced(_row(inside), "(", ")")])
 
 
 def _fenced(inside: Node, opening: str, closing: str) -> Node:
-    return Node("mrow", children=(Node("mo", opening), inside, Node("mo", closing)))
+    return _row([Node("mo", opening), inside, Node("mo", closing)])
