@@ -20,6 +20,9 @@ def table(columns: str, rows: Rows) -> dict[str, dict[str, object]]:
     return {name: dict(zip(names, row, strict=True)) for name, row in rows.items()}
 
 
+_MINIMAX: Final = ("minimax", "minimax_text_01", "minimax_m1")
+"""The class of Transformers, and the names that the first checkpoints carry."""
+
 _SIZES: Final = table(
     "vocab_size hidden_size intermediate_size num_hidden_layers num_attention_heads num_key_value_heads "
     "head_dim max_position_embeddings tie_word_embeddings",
@@ -30,12 +33,14 @@ _SIZES: Final = table(
         "gemma4_text": (262144, 2304, 9216, 30, 8, 4, 256, 131072, True),
         "granitemoehybrid": (32000, 4096, 11008, 32, 32, None, None, 2048, False),
         "jamba": (65536, 4096, 14336, 32, 32, 8, None, 262144, False),
+        "kimi_linear": (163840, 2304, 9216, 27, 32, None, None, 1048576, False),
         "lfm2": (65536, 2560, 12288, 32, 32, 8, None, 128000, True),
         "lfm2_moe": (65536, 2048, 7168, 32, 32, 8, None, 128000, True),
         "llama4_text": (202048, 5120, 8192, 48, 40, 8, 128, 131072, False),
-        "minimax": (32000, 4096, 14336, 32, 32, 8, None, 131072, False),
+        **dict.fromkeys(_MINIMAX, (32000, 4096, 14336, 32, 32, 8, None, 131072, False)),
         "mllama_text_model": (128256, 4096, 14336, 40, 32, 8, None, 131072, False),
         "nemotron_h": (131072, 4096, 21504, None, 32, 8, 128, 4096, False),
+        "olmo_hybrid": (100352, 3840, 11008, 32, 30, None, None, 65536, False),
         "qwen2_vl_text": (152064, 8192, 29568, 80, 64, 8, None, 32768, False),
         "qwen2_5_vl_text": (152064, 8192, 29568, 80, 64, 8, None, 32768, False),
         "qwen3_5_moe_text": (248320, 2048, None, 40, 16, 2, 256, 32768, False),
@@ -119,6 +124,22 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
     },
     "granitemoehybrid": {"shared_intermediate_size": 1024, "num_local_experts": 8, "num_experts_per_tok": 2},
     "jamba": {"attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2, "expert_layer_offset": 1},
+    "kimi_linear": {
+        "kv_lora_rank": 512,
+        "qk_nope_head_dim": 128,
+        "qk_rope_head_dim": 64,
+        "v_head_dim": 128,
+        "moe_intermediate_size": 1024,
+        "num_experts": 256,
+        "num_experts_per_tok": 8,
+        "n_shared_experts": 1,
+        "first_k_dense_replace": 1,
+        "index_head_dim": 0,
+        "linear_head_dim": 128,
+        "linear_num_heads": 32,
+        "linear_conv_kernel_dim": 4,
+    },
+    "olmo_hybrid": {"linear_conv_kernel_dim": 4},
     "lfm2": {
         "conv_bias": False,
         "conv_L_cache": 3,
@@ -134,7 +155,7 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
         "interleave_moe_layer_step": 1,
         "attention_chunk_size": 8192,
     },
-    "minimax": {"num_local_experts": 8, "num_experts_per_tok": 2},
+    **{name: {"num_local_experts": 8, "num_experts_per_tok": 2} for name in _MINIMAX},
     "nemotron_h": {
         "ssm_state_size": 128,
         "mamba_num_heads": 128,

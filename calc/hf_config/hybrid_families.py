@@ -5,6 +5,7 @@ from typing import Final
 
 from calc.architecture import Architecture
 from calc.hf_config import (
+    delta_variants,
     gemma_next,
     hybrids,
     linear_attention,
@@ -23,6 +24,7 @@ HYBRIDS: Final[Mapping[str, Callable[[Reader], Architecture]]] = {
     **nemotron_h.FAMILIES,
     **short_recurrences.FAMILIES,
     **linear_attention.FAMILIES,
+    **delta_variants.FAMILIES,
     **multimodal_text.FAMILIES,
     **gemma_next.FAMILIES,
 }

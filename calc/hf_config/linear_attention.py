@@ -198,4 +198,6 @@ FAMILIES = {
     "qwen3_5_text": qwen3_5,
     "qwen3_5_moe_text": qwen3_5_moe,
     "minimax": minimax,
+    "minimax_text_01": minimax,
+    "minimax_m1": minimax,
 }
