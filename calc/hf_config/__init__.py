@@ -11,11 +11,12 @@ from calc.errors import InvalidConfig
 from calc.hf_config.composites import COMPOSITES
 from calc.hf_config.decoders import DECODERS, Builder, build_with
 from calc.hf_config.encoder_decoder import ENCODER_DECODERS
+from calc.hf_config.more_composites import MORE_COMPOSITES
 from calc.hf_config.reader import Reader, shown
 
 __all__ = ["FAMILIES", "architecture_from_hf_config"]
 
-FAMILIES: Final[Mapping[str, Builder]] = {**DECODERS, **COMPOSITES, **ENCODER_DECODERS}
+FAMILIES: Final[Mapping[str, Builder]] = {**DECODERS, **COMPOSITES, **MORE_COMPOSITES, **ENCODER_DECODERS}
 
 
 def architecture_from_hf_config(config: Mapping[str, object]) -> Architecture:

@@ -31,6 +31,7 @@ _SIZES: Final = table(
         "falcon_h1": (128000, 4096, 14336, 32, 32, 8, None, 8192, False),
         "gemma3n_text": (262400, 2048, 16384, 35, 8, 2, 256, 32768, True),
         "gemma4_text": (262144, 2304, 9216, 30, 8, 4, 256, 131072, True),
+        "glm4v_text": (151552, 4096, 13696, 40, 32, 2, None, 32768, False),
         "granitemoehybrid": (32000, 4096, 11008, 32, 32, None, None, 2048, False),
         "jamba": (65536, 4096, 14336, 32, 32, 8, None, 262144, False),
         "kimi_linear": (163840, 2304, 9216, 27, 32, None, None, 1048576, False),
@@ -122,6 +123,7 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
         "use_double_wide_mlp": False,
         "global_head_dim": 512,
     },
+    "glm4v_text": {"attention_bias": True},
     "granitemoehybrid": {"shared_intermediate_size": 1024, "num_local_experts": 8, "num_experts_per_tok": 2},
     "jamba": {"attn_layer_period": 8, "attn_layer_offset": 4, "expert_layer_period": 2, "expert_layer_offset": 1},
     "kimi_linear": {
