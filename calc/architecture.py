@@ -176,6 +176,15 @@ class Tower:
     loaded: bool = True
 
 
+@dataclass(frozen=True, slots=True)
+class StoredType:
+    """How many elements a checkpoint stores in one format, and in how many bytes, scales included."""
+
+    name: str
+    elements: int
+    bytes: int
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architecture:
     """A whole model. See the rules at the top of this file.
@@ -192,6 +201,7 @@ class Architecture:
         norm: ``rms`` or ``layer``; ``parallel`` when attention and feed-forward read the same norm.
         towers: parts that are not the decoder.
         shared: tensors used by several layers but stored once (Zamba), with full checkpoint names.
+        stored: what the loaded tensors take as they are stored, by type, where a file or its configuration tells.
     """
 
     model_type: str
@@ -206,3 +216,4 @@ class Architecture:
     parallel: bool = False
     towers: tuple[Tower, ...] = ()
     shared: tuple[Tensor, ...] = field(default=())
+    stored: tuple[StoredType, ...] = ()

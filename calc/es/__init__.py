@@ -3,6 +3,7 @@
 Impersonal and neutral across countries; «miles de millones» for 10^9, «caché KV», «tamaño de lote», «ajuste fino».
 """
 
+from calc.es.files import FILE_ERRORS, FILE_NOTES, KNOWN_FIGURES, KNOWN_FROM, PLACES, TENSOR_KINDS
 from calc.es.forms import (
     CALCULATORS,
     CHOICE_HINTS,
@@ -27,13 +28,19 @@ __all__ = [
     "ERRORS",
     "FIELD_HINTS",
     "FIELD_LABELS",
+    "FILE_ERRORS",
+    "FILE_NOTES",
     "GPU_KINDS",
     "GROUPS",
+    "KNOWN_FIGURES",
+    "KNOWN_FROM",
     "NARROW",
     "NOTES",
+    "PLACES",
     "SPACE",
     "SUMMARIES",
     "SYMBOLS",
+    "TENSOR_KINDS",
     "UNITS",
     "VERDICTS",
     "bytes_text",

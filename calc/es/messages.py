@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from fractions import Fraction
 from typing import Any, Final
 
+from calc.checkpoint import InvalidFile
 from calc.errors import CalcError, InvalidConfig, UnsupportedArchitecture
+from calc.es.files import FILE_ERRORS, FILE_NOTES, PLACES
 from calc.es.forms import CHOICES
 from calc.es.nomenclature import component_name
 from calc.es.numbers import bytes_text, number_text
@@ -40,6 +42,7 @@ ERRORS: Final[Mapping[str, str]] = {
     "unreadable_file": "No se puede leer «{value}».",
     "file_too_large": "«{value}» ocupa más de {maximum_bytes}: no es un config.json.",
     "not_json": "«{value}» no contiene JSON válido.",
+    "bad_description": "El texto no describe un modelo válido ({where}).",
 }
 """Sentence of each error of an input, a flag or a file as such."""
 
@@ -99,6 +102,7 @@ NOTES: Final[Mapping[str, str]] = {
     "vllm_reserves_the_rest": "vLLM reserva desde el arranque la fracción de la GPU que se le indica y llena con caché "
     "KV lo que sobra: el monitor de la GPU muestra esa reserva, no lo que aquí se calcula.",
     "qlora_base": "El modelo base se guarda en NF4 con doble cuantización, como en el artículo de QLoRA.",
+    **FILE_NOTES,
     "compared_with_full": "El ajuste fino de todos los pesos, con el mismo lote y la misma secuencia, pediría "
     "{full_bytes}.",
 }
@@ -122,6 +126,9 @@ def error_text(error: CalcError) -> str:
         words["value"] = CHOICES[error.place][words["value"]]
     if isinstance(error, InvalidConfig | UnsupportedArchitecture):
         return f"{error.place or 'config.json'}: {CONFIG_ERRORS[error.code].format_map(words)}{_closest(error)}"
+    if isinstance(error, InvalidFile):
+        file = f"{error.params['file']}: " if "file" in error.params else ""
+        return f"{file}{PLACES.get(error.place, error.place)}: {FILE_ERRORS[error.code].format_map(words)}"
     return ERRORS[error.code].format_map(words) + _closest(error)
 
 

@@ -1,0 +1,79 @@
+"""JSON from outside: one object, bounded before it is parsed, so that no file can exhaust the machine.
+
+Refused with a code and a place: what is not UTF-8, a repeated key, nesting that is too deep, more values than any real
+file has (counted on the bytes, before an object is made), integers of more than 20 digits, numbers that are not finite.
+"""
+
+import json
+from math import isfinite
+from typing import Any, Final
+
+from calc.checkpoint import InvalidFile, shown_name
+
+MAX_VALUES: Final = 1_500_000
+"""Most commas plus brackets: an index of 300,000 tensors has a fifth of them, a header of 100,000 two thirds."""
+
+MAX_NUMBER: Final = 40
+"""Longest number in characters; integers may have 20 digits, as many as 2^64 has."""
+
+
+def load_json(data: bytes, *, place: str) -> dict[str, Any]:
+    """Parse one JSON object.
+
+    >>> load_json(b'{"a": 1}', place="config.json")
+    {'a': 1}
+
+    Raises:
+        InvalidFile: ``not_utf8``, ``not_json``, ``too_deep``, ``too_many_values``, ``not_object``, ``repeated_key``,
+            ``bad_number``.
+    """
+    count = data.count(b",") + data.count(b"[") + data.count(b"{")
+    if count > MAX_VALUES:
+        raise InvalidFile("too_many_values", place=place, count=count, maximum=MAX_VALUES)
+    try:
+        text = data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InvalidFile("not_utf8", place=place, offset=error.start) from None
+    try:
+        value = json.loads(
+            text,
+            object_pairs_hook=_unique_keys,
+            parse_int=_integer,
+            parse_float=_decimal,
+            parse_constant=_no_constant,
+        )
+    except json.JSONDecodeError as error:
+        raise InvalidFile("not_json", place=place, line=error.lineno, column=error.colno) from None
+    except RecursionError:
+        raise InvalidFile("too_deep", place=place) from None
+    if not isinstance(value, dict):
+        raise InvalidFile("not_object", place=place)
+    return value
+
+
+def _unique_keys(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    result = dict(pairs)
+    if len(result) != len(pairs):
+        seen: set[str] = set()
+        for key, _ in pairs:
+            if key in seen:
+                raise InvalidFile("repeated_key", place=shown_name(key))
+            seen.add(key)
+    return result
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > 20:
+        raise InvalidFile("bad_number", place=digits[:24])
+    return int(digits)
+
+
+def _decimal(digits: str) -> float:
+    value = float(digits) if len(digits) <= MAX_NUMBER else float("inf")
+    if not isfinite(value):
+        raise InvalidFile("bad_number", place=digits[:24])
+    return value
+
+
+def _no_constant(name: str) -> float:
+    raise InvalidFile("bad_number", place=name)
