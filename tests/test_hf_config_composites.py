@@ -209,3 +209,27 @@ def test_an_absurd_key_is_refused_by_its_path(changes: dict[str, Any], code: str
     with pytest.raises(InvalidConfig) as caught:
         model("llava-1.5-7b", **changes)
     assert (caught.value.code, caught.value.place) == (code, place)
+
+
+@pytest.mark.parametrize(
+    ("changes", "stored"),
+    [
+        ({}, 7_849_978_192),
+        (
+            {"text_config": {"num_hidden_layers": 30, "intermediate_size": [8192] * 30, "num_kv_shared_layers": 10}},
+            5_439_438_272,
+        ),
+    ],
+)
+def test_gemma_3n_is_published_with_its_towers(changes: dict[str, Any], stored: int) -> None:
+    """E4B and E2B: the Hugging Face API gives 7,849,978,192 and 5,439,438,272 elements, idle projections included."""
+    gemma = architecture_from_hf_config({"model_type": "gemma3n", **changes})
+    assert count_parameters(gemma).stored == stored
+    assert tower(gemma, "model.vision_tower") == 294_126_912
+
+
+def test_another_network_of_timm_is_refused() -> None:
+    """Gemma 3n names its image tower; only one such network is written down."""
+    with pytest.raises(InvalidConfig) as caught:
+        architecture_from_hf_config({"model_type": "gemma3n", "vision_config": {"architecture": "resnet50"}})
+    assert (caught.value.code, caught.value.place) == ("not_a_choice", "vision_config.architecture")

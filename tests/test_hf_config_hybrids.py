@@ -130,6 +130,39 @@ def test_qwen_stores_a_prediction_layer_that_is_not_loaded(name: str, stored: in
     assert count.stored == stored
 
 
+def test_kimi_linear_counts_as_published() -> None:
+    """48B-A3B: the API gives 49,122,681,728 elements, 256 correction biases in each of 26 layers being buffers."""
+    kimi = architecture_from_hf_config(
+        {
+            "model_type": "kimi_linear",
+            "first_k_dense_replace": 1,
+            "hidden_size": 2304,
+            "intermediate_size": 9216,
+            "kv_lora_rank": 512,
+            "linear_attn_config": {
+                "full_attn_layers": [4, 8, 12, 16, 20, 24, 27],
+                "head_dim": 128,
+                "num_heads": 32,
+                "short_conv_kernel_size": 4,
+            },
+            "moe_intermediate_size": 1024,
+            "num_attention_heads": 32,
+            "num_experts": 256,
+            "num_experts_per_token": 8,
+            "num_hidden_layers": 27,
+            "num_shared_experts": 1,
+            "q_lora_rank": None,
+            "qk_nope_head_dim": 128,
+            "qk_rope_head_dim": 64,
+            "tie_word_embeddings": False,
+            "v_head_dim": 128,
+            "vocab_size": 163840,
+        }
+    )
+    assert count_parameters(kimi).total == 49_122_681_728 - 26 * 256
+    assert kv_bytes_per_token(kimi) == 7 * (512 + 64) * 2
+
+
 def test_layers_that_reuse_a_cache_hold_none() -> None:
     """Gemma 3n E4B: the last 15 of 35 layers read earlier caches; 31,461,120 stored parameters serve nothing.
 

@@ -67,6 +67,16 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
         "use_absolute_position_embeddings": True,
         "use_mean_pooling": True,
     },
+    "gemma3n_vision": {"architecture": "mobilenetv5_300m_enc", "hidden_size": 2048, "vocab_size": 128},
+    "gemma3n_audio": {
+        "hidden_size": 1536,
+        "vocab_size": 128,
+        "input_feat_size": 128,
+        "conf_num_attention_heads": 8,
+        "conf_num_hidden_layers": 12,
+        "conf_conv_kernel_size": 5,
+        "sscp_conv_channel_size": (128, 32),
+    },
     "gemma4_audio": {
         "hidden_size": 1024,
         "num_hidden_layers": 12,

@@ -1,6 +1,6 @@
-"""More vision-language models: SmolVLM and Idefics 3, InternVL, Aya Vision, Llava-OneVision, GLM-4V.
+"""More composites: SmolVLM and Idefics 3, Gemma 3n, InternVL, Aya Vision, Llava-OneVision, GLM-4V.
 
-Laws read from ``transformers`` 5.24 (``models/{smolvlm,idefics3,internvl,aya_vision,llava_onevision,glm4v}``).
+Laws read from ``transformers`` 5.24 (``models/{smolvlm,idefics3,gemma3n,internvl,aya_vision,llava_onevision,glm4v}``).
 """
 
 from dataclasses import replace
@@ -26,6 +26,7 @@ from calc.hf_config.mixers import parameter
 from calc.hf_config.parts import Tensors, embedding, linear, norm, norms
 from calc.hf_config.reader import MAX_LAYERS, Reader
 from calc.hf_config.stack import renamed, repeated
+from calc.hf_config.towers_gemma3n import gemma3n_audio, gemma3n_bridge, gemma3n_vision
 from calc.hf_config.vision import Encoder, patches, siglip, two_matrices
 
 _SIGLIP: Final = {
@@ -54,6 +55,18 @@ def idefics3(reader: Reader) -> Architecture:
         model__vision_model=renamed(vision.tensors, "vision_model.", ""),
         model__connector=projection,
     )
+
+
+def gemma3n(reader: Reader) -> Architecture:
+    """Gemma 3n: text, images and sound; each tower has a small table of tokens of its own."""
+    text = text_part(reader, "gemma3n_text", fixed=True, tie=Tie.UNLESS_TOLD)
+    towers: dict[str, Tensors] = {}
+    for name, build in (("vision", gemma3n_vision), ("audio", gemma3n_audio)):
+        own = section(reader, f"{name}_config", {}).with_defaults(TOWER_DEFAULTS[f"gemma3n_{name}"])
+        encoder = build(own)
+        towers[f"model__{name}_tower"] = encoder.tensors
+        towers[f"model__embed_{name}"] = gemma3n_bridge(own, encoder.hidden_size, text.hidden_size)
+    return assembled(placed(text, NESTED), **towers)
 
 
 def aya_vision(reader: Reader) -> Architecture:
@@ -174,4 +187,5 @@ MORE_COMPOSITES: Final = {
     "llava_onevision": llava_onevision,
     "internvl": internvl,
     "glm4v": glm4v,
+    "gemma3n": gemma3n,
 }
