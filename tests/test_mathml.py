@@ -76,3 +76,11 @@ def test_what_no_formula_may_use_cannot_be_drawn() -> None:
     with pytest.raises(ValueError, match="cannot be drawn"):
         mathml.symbolic("a[0]")
     assert parse("a[0]")
+
+
+def test_tokens_hold_the_tree_in_reading_order() -> None:
+    """Each element is opened and closed around what it holds; an operator carries its form."""
+    assert mathml.tokens(mathml.symbolic("a * B_k")) == (
+        *(("math", ""), ("mi", "a"), ("/math", "")),
+        *(("math", ""), ("infix", "·"), ("msub", ""), ("mi", "B"), ("mi", "k"), ("/msub", ""), ("/math", "")),
+    )

@@ -17,10 +17,11 @@ USUAL = frozenset(
         *("rtx-3060", "rtx-3090", "rtx-4060-ti-16gb", "rtx-4070-ti-super", "rtx-4080", "rtx-4090"),
         *("rtx-5070-ti", "rtx-5080", "rtx-5090", "rtx-a6000", "rtx-6000-ada", "rtx-pro-6000"),
         *("t4", "v100-32gb", "a10", "l4", "a40", "l40s", "a100-40gb", "a100-80gb", "h100-80gb", "h200", "b200"),
-        *("rx-7900-xtx", "mi300x", "mi325x", "dgx-spark", "apple-m4-max-128gb"),
+        *("rx-7900-xtx", "pro-w7900", "mi300x", "mi325x", "dgx-spark"),
+        *("apple-m4-pro-24gb", "apple-m2-max-64gb", "apple-m4-max-128gb"),
     )
 )
-"""GPUs that the table shows first; the rest are one filter away."""
+"""GPUs that the table always shows, few enough to compute on every key; any other enters it when it is chosen."""
 
 _ORDER = {Verdict.FITS: 0, Verdict.TIGHT: 1, Verdict.NO_FIT: 2}
 
@@ -35,12 +36,11 @@ class GpuRow:
     usable: str
     assumed: bool
     used: str
-    width: str
+    level: str
     count: int
     verdict: str
     smallest: bool
     chosen: bool
-    usual: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,7 +71,11 @@ def compare(fits: Sequence[Fit], gpu: str, unit: str) -> Comparison:
     smallest = next((one.gpu for one in ranked if one.verdict is Verdict.FITS and one.gpu.kind not in SHARED), None)
     chosen = next((one for one in fits if one.gpu.id == gpu), None)
     return Comparison(
-        rows=tuple(_gpu_row(one, unit, smallest, chosen) for one in ranked),
+        rows=tuple(
+            _gpu_row(one, unit, smallest, chosen)
+            for one in ranked
+            if one.gpu.id in USUAL or one.gpu is smallest or one is chosen
+        ),
         chosen=_chosen(chosen, unit, smallest) if chosen else None,
         capacity=chosen.gpu.capacity if chosen else None,
     )
@@ -98,12 +102,11 @@ def _gpu_row(one: Fit, unit: str, smallest: Gpu | None, chosen: Fit | None) -> G
         usable=_usable(gpu.capacity, unit),
         assumed=one.assumed_capacity,
         used=percent(one.used, gpu.capacity),
-        width=f"{min(one.used * 100 / gpu.capacity, 100):.1f}%",
+        level=f"{min(one.used * 100 / gpu.capacity, 100):.1f}",
         count=one.count,
         verdict=one.verdict.value,
         smallest=gpu is smallest,
         chosen=one is chosen,
-        usual=gpu.id in USUAL or gpu is smallest or one is chosen,
     )
 
 

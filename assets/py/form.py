@@ -8,7 +8,7 @@ from comparison import group_of
 from calc import catalog, es
 from calc.calculators import CALCULATORS, Field, Kind, visible
 
-CUSTOM = "custom"
+CUSTOM, FILE = "custom", "file"
 SEGMENTS = 4
 """Up to this many choices stand side by side."""
 SEGMENT_LETTERS = 36
@@ -107,10 +107,10 @@ def _short(options: Sequence[Option]) -> bool:
 
 def _groups(field: Field) -> tuple[Group, ...]:
     match field.kind:
-        case Kind.INTEGER | Kind.DECIMAL:
+        case Kind.INTEGER | Kind.DECIMAL | Kind.DESCRIPTION:
             return ()
         case Kind.MODEL:
-            return _models(field.custom)
+            return _models([name for name in (CUSTOM, FILE) if name in field.options()])
         case Kind.GPU:
             return _gpus()
     usual = [name for name in field.options() if name not in field.finer]
@@ -125,10 +125,9 @@ def _options(name: str, ids: Iterable[str]) -> tuple[Option, ...]:
     return tuple(Option(value=one, label=words[one]) for one in ids)
 
 
-def _models(custom: bool) -> tuple[Group, ...]:
+def _models(own: Sequence[str]) -> tuple[Group, ...]:
     first = [Option(value=one.id, label=one.name) for one in catalog.models() if one.featured]
-    if custom:
-        first.append(Option(value=CUSTOM, label=es.CHOICES["model"][CUSTOM]))
+    first += [Option(value=name, label=es.CHOICES["model"][name]) for name in own]
     families: dict[str, list[Option]] = {}
     for one in catalog.models():
         if not one.featured:

@@ -14,6 +14,7 @@ from comparison import group_of
 from form import field_id, form
 from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
+from mathml import Token
 from view import view
 
 from calc import catalog, es
@@ -65,18 +66,22 @@ class Regions:
 
 
 def environment(loader: BaseLoader) -> Environment:
-    """The Jinja environment of the site, and from now on the one that this module renders with.
+    """The Jinja environment of the site; this module renders with the one that was made last.
 
-    >>> from jinja2 import DictLoader
-    >>> environment(DictLoader({"x": "{{ value }}"})).get_template("x").render(value="<b>")
-    '&lt;b&gt;'
+    Values are escaped, unknown names are errors, and ``math`` draws a formula, each one only once.
     """
     _templates.cache_clear()
     made = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False, cache_size=-1
     )
+    made.globals["math"] = lru_cache(maxsize=1024)(lambda tokens: _math(made, tokens))
     _State.environment = made
     return made
+
+
+def _math(templates: Environment, tokens: tuple[Token, ...]) -> Markup:
+    """A drawing of ``mathml`` as elements."""
+    return Markup(templates.get_template("math.html").render(tokens=tokens))
 
 
 class _State:
@@ -108,7 +113,7 @@ def regions(calculator: str, raw: Mapping[str, str]) -> Regions:
         return Regions(
             html={"errors": _errors(problem.errors)}, field_errors=messages, visible=shown, fragment=address, ok=False
         )
-    html = {name: _partial(name, calculator=calculator, view=shapes, verdicts=es.VERDICTS) for name in LIVE}
+    html = {name: _partial(name, calculator=calculator, view=shapes) for name in LIVE}
     return Regions(html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True)
 
 

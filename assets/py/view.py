@@ -42,9 +42,9 @@ class Answer:
 class Term:
     """A symbol of a formula, what it stands for and its value here."""
 
-    symbol: tuple[mathml.Node, ...]
+    symbol: tuple[mathml.Token, ...]
     meaning: str
-    value: tuple[mathml.Node, ...]
+    value: tuple[mathml.Token, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +68,8 @@ class Row:
     exact: bool
     low: str
     high: str
-    symbolic: tuple[mathml.Node, ...]
-    numbers: tuple[mathml.Node, ...]
+    symbolic: tuple[mathml.Token, ...]
+    numbers: tuple[mathml.Token, ...]
     plain: bool
     terms: tuple[Term, ...]
     sources: tuple[Provenance, ...]
@@ -80,8 +80,8 @@ class Row:
 class Equation:
     """A formula beside its numbers and its value, for what is not memory."""
 
-    symbolic: tuple[mathml.Node, ...]
-    numbers: tuple[mathml.Node, ...]
+    symbolic: tuple[mathml.Token, ...]
+    numbers: tuple[mathml.Token, ...]
     text: str
 
 
@@ -204,8 +204,8 @@ def _row(component: Component, estimate: Estimate, unit: str) -> Row:
         exact=component.exact,
         low=es.bytes_text(component.low, unit),
         high=es.bytes_text(component.high, unit),
-        symbolic=mathml.symbolic(derivation.expression),
-        numbers=mathml.substituted(derivation),
+        symbolic=mathml.symbol_tokens(derivation.expression),
+        numbers=mathml.tokens(mathml.substituted(derivation)),
         plain=derivation.expression.isidentifier(),
         terms=tuple(_term(name, value) for name, value in derivation.terms.items()),
         sources=tuple(SOURCES[key] for key in component.sources),
@@ -214,7 +214,7 @@ def _row(component: Component, estimate: Estimate, unit: str) -> Row:
 
 
 def _term(name: str, value: Number) -> Term:
-    return Term(symbol=mathml.symbolic(name), meaning=es.SYMBOLS[name], value=(mathml.number_node(value),))
+    return Term(symbol=mathml.symbol_tokens(name), meaning=es.SYMBOLS[name], value=mathml.number_tokens(value))
 
 
 def _batch(result: Result) -> Equation | None:
@@ -225,8 +225,8 @@ def _batch(result: Result) -> Equation | None:
     terms = {symbol: Fraction(str(result.inputs[name])) for symbol, name in names.items()}
     formula = Formula("b * a * g", terms)
     return Equation(
-        symbolic=mathml.symbolic(formula.expression),
-        numbers=mathml.substituted(formula),
+        symbolic=mathml.symbol_tokens(formula.expression),
+        numbers=mathml.tokens(mathml.substituted(formula)),
         text=es.number_text(formula.value),
     )
 
