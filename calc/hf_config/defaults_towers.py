@@ -17,6 +17,7 @@ _PATCHES: Final = table(
         "pixtral": (1024, 4096, 24, 3, 1024, 16),
         "mllama_vision_model": (1280, 5120, 32, 3, 448, 14),
         "llama4_vision_model": (768, 5632, 34, 3, 448, 14),
+        "siglip2_vision_model": (768, 3072, 12, 3, None, 16),
         "idefics3_vision": (1152, 3072, 12, 3, 224, 32),
         "internvl_vision": (1024, 4096, 24, 3, 448, 14),
         "gemma4_vision": (768, 3072, 16, 3, None, 16),
@@ -36,8 +37,22 @@ _QWEN: Final = table(
     },
 )
 
+_GLM: Final[Mapping[str, object]] = {
+    "depth": 24,
+    "hidden_size": 1536,
+    "in_channels": 3,
+    "image_size": 336,
+    "patch_size": 14,
+    "temporal_patch_size": 2,
+    "spatial_merge_size": 2,
+    "out_hidden_size": 4096,
+    "intermediate_size": 13696,
+    "attention_bias": False,
+}
+
 _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
     "siglip_vision_model": {"vision_use_head": True},
+    "siglip2_vision_model": {"vision_use_head": True, "num_patches": 256},
     "mllama_vision_model": {"num_global_layers": 8, "max_num_tiles": 4, "vision_output_dim": 7680},
     "llama4_vision_model": {"projector_input_dim": 4096, "projector_output_dim": 4096, "vision_output_dim": 7680},
     "gemma4_vision": {
@@ -46,18 +61,8 @@ _OTHER: Final[Mapping[str, Mapping[str, object]]] = {
         "head_dim": 64,
         "position_embedding_size": 10240,
     },
-    "glm4v_vision": {
-        "depth": 24,
-        "hidden_size": 1536,
-        "in_channels": 3,
-        "image_size": 336,
-        "patch_size": 14,
-        "temporal_patch_size": 2,
-        "spatial_merge_size": 2,
-        "out_hidden_size": 4096,
-        "intermediate_size": 13696,
-        "attention_bias": False,
-    },
+    "glm4v_vision": _GLM,
+    "glm4v_moe_vision": {**_GLM, "intermediate_size": 10944},
     "idefics3_vision": {"vision_use_head": False},
     "internvl_vision": {
         "attention_bias": False,

@@ -1,6 +1,6 @@
-"""More composites: SmolVLM and Idefics 3, Gemma 3n, InternVL, Aya Vision, Llava-OneVision, GLM-4V.
+"""More composites: SmolVLM and Idefics 3, Gemma 3n, InternVL, Aya Vision, Llava-OneVision, GLM-4V, LFM2-VL.
 
-Laws read from ``transformers`` 5.24 (``models/{smolvlm,idefics3,gemma3n,internvl,aya_vision,llava_onevision,glm4v}``).
+Laws read from ``transformers`` 5.24 (``models/{idefics3,gemma3n,internvl,aya_vision,llava_onevision,glm4v,lfm2_vl}``).
 """
 
 from dataclasses import replace
@@ -156,6 +156,29 @@ def glm4v(reader: Reader) -> Architecture:
     return assembled(placed(text, NESTED), model__visual=vision.tensors)
 
 
+def glm4v_moe(reader: Reader) -> Architecture:
+    """GLM-4.5V and 4.6V: the same tower before GLM 4.5."""
+    text = text_part(reader, "glm4v_moe_text", fixed=True)
+    vision = _glm_vision(_tower(reader, "glm4v_moe_vision"))
+    return assembled(placed(text, NESTED), model__visual=vision.tensors)
+
+
+def lfm2_vl(reader: Reader) -> Architecture:
+    """LFM2-VL: SigLIP 2, patches merged two by two, two linears, LFM 2."""
+    old_name = {"tie_word_embeddings": reader.boolean("tie_embedding")} if reader.has("tie_embedding") else {}
+    reader = replace(reader, mapping={**reader.mapping, **old_name})
+    text = text_part(reader, "lfm2", tie=Tie.UNLESS_TOLD)
+    vision = encoder_part(reader, "siglip2_vision_model")
+    factor = reader.optional_integer("downsample_factor", maximum=1024) or 2
+    inner, width = reader.optional_integer("projector_hidden_size") or 2560, vision.hidden_size * factor * factor
+    bias = reader.boolean("projector_bias") if reader.has("projector_bias") else True
+    normed = reader.boolean("projector_use_layernorm") if reader.has("projector_use_layernorm") else True
+    projector = norm("layer_norm", width, bias=True) if normed else ()
+    projector += linear("linear_1", inner, width, bias=bias) + linear("linear_2", text.hidden_size, inner, bias=bias)
+    towers = {"model__vision_tower": vision.tensors, "model__multi_modal_projector": projector}
+    return assembled(placed(text, NESTED), **towers)
+
+
 def _glm_vision(reader: Reader) -> Encoder:
     hidden_size, out = reader.integer("hidden_size"), reader.integer("out_hidden_size")
     block: Tensors = (
@@ -187,5 +210,7 @@ MORE_COMPOSITES: Final = {
     "llava_onevision": llava_onevision,
     "internvl": internvl,
     "glm4v": glm4v,
+    "glm4v_moe": glm4v_moe,
+    "lfm2_vl": lfm2_vl,
     "gemma3n": gemma3n,
 }

@@ -8,6 +8,7 @@ from typing import Final
 
 from calc.architecture import Architecture, DenseMLP, Layer
 from calc.hf_config.dense import glm4, qwen2, qwen3
+from calc.hf_config.latent import glm4_moe
 from calc.hf_config.llama import LLAMA, Block, QueryKeyNorm, attention_tensors, gated_mlp, llama_like
 from calc.hf_config.llama import dense as dense_mlp
 from calc.hf_config.mixers import parameter
@@ -113,6 +114,7 @@ FAMILIES = {
     "mllama_text_model": mllama_text,
     "llama4_text": llama4_text,
     "glm4v_text": glm4,
+    "glm4v_moe_text": glm4_moe,
     "qwen2_vl_text": qwen2,
     "qwen2_5_vl_text": qwen2,
     "qwen3_vl_text": qwen3,

@@ -83,10 +83,23 @@ def clip(reader: Reader) -> Encoder:
 def siglip(reader: Reader) -> Encoder:
     """SigLIP's image encoder; its pooling head is there unless ``vision_use_head`` is false."""
     hidden_size = reader.integer("hidden_size")
-    prefix = "vision_model.embeddings"
+    name = "vision_model.embeddings.patch_embedding"
+    return _siglip(reader, patches(name, hidden_size, *_square_kernel(reader), bias=True), _grid(reader))
+
+
+def siglip2(reader: Reader) -> Encoder:
+    """SigLIP 2 for images of any shape: patches come unfolded, positions are a number of their own."""
+    channels, patch, _ = _square_kernel(reader)
+    name, width = "vision_model.embeddings.patch_embedding", channels * patch * patch
+    embedded = linear(name, reader.integer("hidden_size"), width, bias=True)
+    return _siglip(reader, embedded, reader.integer("num_patches"))
+
+
+def _siglip(reader: Reader, embedded: Tensors, positions: int) -> Encoder:
+    hidden_size = reader.integer("hidden_size")
     tensors = (
-        *patches(f"{prefix}.patch_embedding", hidden_size, *_square_kernel(reader), bias=True),
-        *embedding(f"{prefix}.position_embedding", _grid(reader), hidden_size, TensorKind.POSITION),
+        *embedded,
+        *embedding("vision_model.embeddings.position_embedding", positions, hidden_size, TensorKind.POSITION),
         *_transformer(reader, hidden_size),
         *norm("vision_model.post_layernorm", hidden_size, bias=True),
     )
@@ -186,6 +199,7 @@ def llama4(reader: Reader) -> Encoder:
 ENCODERS: Final[Mapping[str, Callable[[Reader], Encoder]]] = {
     "clip_vision_model": clip,
     "siglip_vision_model": siglip,
+    "siglip2_vision_model": siglip2,
     "pixtral": pixtral,
     "mllama_vision_model": mllama,
     "llama4_vision_model": llama4,
