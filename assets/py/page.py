@@ -44,6 +44,7 @@ class Visit:
         self.restoring = None  # fragment that has to be put into the form first
         self.touched = set()  # names of the fields changed before Python could answer
         self.shown = {}  # region -> HTML last put there
+        self.marked = {}  # field -> whether it is visible, and its error
         self.timers = {}
 
 
@@ -67,13 +68,13 @@ def collect():
 def fill(inputs):
     """Put texts into the form; a field without one goes back to its default. What the visitor touched stays."""
     for control in controls:
-        name = control.name
-        if name in visit.touched:
+        text = getattr(inputs, control.name, None)
+        if control.name in visit.touched:
             continue
         if control.type in ("radio", "checkbox"):
-            control.checked = inputs[name] == control.value if name in inputs else control.defaultChecked
-        elif name in inputs:
-            control.value = inputs[name]
+            control.checked = control.defaultChecked if text is None else text == control.value
+        elif text is not None:
+            control.value = text
         elif control.tagName == "SELECT":
             options = select("option", control)
             control.selectedIndex = max([o.index for o in options if o.defaultSelected] or [0])
@@ -115,11 +116,11 @@ def ask(*_):
 
 def receive(text):
     """Show an answer, or ask again if the form has changed meanwhile."""
+    answer = js.JSON.parse(text)
     question, visit.asked = visit.asked, None
     stop("busy")
-    answer = json.loads(text)
     if visit.restoring is not None:
-        fill(answer["inputs"])
+        fill(answer.inputs)
         visit.answered = None if visit.touched else ask_for(collect())
         visit.restoring = None
         visit.touched.clear()
@@ -143,17 +144,22 @@ def refuse(error):
 
 def show(answer):
     """Put an answer in place, touching only what changed."""
-    for name, html in answer["html"].items():
-        region = regions.get(name)
-        if region and visit.shown.get(name) != html:
-            replace(region, html)
-            visit.shown[name] = html
     for name, region in regions.items():
-        region.toggleAttribute("data-stale", not answer["ok"] and name not in answer["html"])
+        html = getattr(answer.html, name, None)
+        if html is None:
+            region.setAttribute("data-stale", "")
+        else:
+            region.removeAttribute("data-stale")
+            if visit.shown.get(name) != html:
+                replace(region, html)
+                visit.shown[name] = html
     for name, field in fields.items():
-        field.hidden = name not in answer["visible"]
-        mark(field, answer["field_errors"].get(name))
-    visit.fragment = answer["fragment"]
+        now = answer.visible.includes(name), getattr(answer.field_errors, name, "")
+        if visit.marked.get(name) != now:
+            field.hidden = not now[0]
+            mark(field, now[1])
+            visit.marked[name] = now
+    visit.fragment = answer.fragment
     later("address", ADDRESS_MS, write_address)
 
 
@@ -197,8 +203,7 @@ def find(where, region, then):
 def mark(field, error):
     """Show or clear the message of a field."""
     slot = field.querySelector("[data-error]")
-    if slot.textContent != (error or ""):
-        slot.textContent = error or ""
+    slot.textContent = error
     slot.hidden = not error
     for control in select("[name]", field):
         if error:
