@@ -35,7 +35,7 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldView:
-    """One field as the templates draw it; ``control`` is ``text``, ``select`` or ``segments``."""
+    """One field as the templates draw it; ``control`` is ``text``, ``textarea``, ``select`` or ``segments``."""
 
     name: str
     id: str
@@ -92,7 +92,7 @@ def _field(field: Field, text: str, shown: bool) -> FieldView:
         label=es.FIELD_LABELS[field.name],
         hint=es.FIELD_HINTS.get(field.name, ""),
         unit=es.UNITS[field.unit] if field.unit else "",
-        control="text" if not groups else "select" if listed else "segments",
+        control=_control(field) if not groups else "select" if listed else "segments",
         inputmode="numeric" if field.kind is Kind.INTEGER else "decimal",
         value=text,
         optional=field.optional,
@@ -101,18 +101,22 @@ def _field(field: Field, text: str, shown: bool) -> FieldView:
     )
 
 
+def _control(field: Field) -> str:
+    return "text" if field.kind in (Kind.INTEGER, Kind.DECIMAL) else "textarea"
+
+
 def _short(options: Sequence[Option]) -> bool:
     return len(options) <= SEGMENTS and sum(len(option.label) for option in options) <= SEGMENT_LETTERS
 
 
 def _groups(field: Field) -> tuple[Group, ...]:
     match field.kind:
-        case Kind.INTEGER | Kind.DECIMAL | Kind.DESCRIPTION:
-            return ()
         case Kind.MODEL:
             return _models([name for name in (CUSTOM, FILE) if name in field.options()])
         case Kind.GPU:
             return _gpus()
+    if not field.options():
+        return ()
     usual = [name for name in field.options() if name not in field.finer]
     groups = [Group(label="", options=_options(field.name, usual))]
     if field.finer:

@@ -20,6 +20,9 @@ from calc.formula import Formula, Number
 from calc.provenance import Provenance
 from calc.sources import SOURCES
 
+OWN_MODELS = ("custom", "file")
+"""Models that the visitor describes: the catalogue knows no source for them."""
+
 DECIMAL_CALCULATORS = ("entrenar", "acumulacion")
 """The simple laws are stated in GB, and so are their answers."""
 
@@ -255,7 +258,7 @@ def _sources(result: Result) -> tuple[Source, ...]:
     """Where the rows that were used come from: the model, the GPU, then the laws; each once."""
     found: list[Provenance | None] = []
     model = result.inputs.get("model")
-    if isinstance(model, str) and model != "custom":
+    if isinstance(model, str) and model not in OWN_MODELS:
         found.append(catalog.model(model).provenance)
     if "gpu" in result.inputs:
         gpu = catalog.gpu(str(result.inputs["gpu"]))
