@@ -39,7 +39,7 @@ class DType:
         group: elements of a group (per row or per tile); 0 where there is none.
         kept_bits: bits of what this format leaves alone: norms and biases, and embedding and head unless
             ``quantizes_embeddings``.
-        family: ``plain``, ``bitsandbytes``, ``post_training``, ``microscaling`` or ``gguf``.
+        family: ``plain``, ``bitsandbytes``, ``post_training``, ``microscaling``, ``gguf`` or ``stored``.
         source: key of ``calc.sources.SOURCES``.
     """
 
@@ -56,7 +56,7 @@ class DType:
     @property
     def quantized(self) -> bool:
         """Whether some tensors keep another format."""
-        return self.family != "plain"
+        return self.family not in ("plain", "stored")
 
     @property
     def bits(self) -> Fraction:
@@ -222,6 +222,9 @@ _GGUF = (
 DTYPES: Mapping[str, DType] = MappingProxyType({dtype.name: dtype for dtype in (*_PLAIN, *_QUANTIZED, *_GGUF)})
 """Every precision of weights, by id, in the order of the form."""
 
+STORED = DType(name="stored", value_bits=Fraction(16), source="file-header", family="stored")
+"""The weights as a file holds them, whatever the mixture: it tells their bytes; they are multiplied in 16 bits."""
+
 CACHE_BITS: Mapping[str, Fraction] = MappingProxyType(
     {
         **{name: DTYPES[name].bits for name in ("float32", "bfloat16", "float16")},
@@ -251,6 +254,8 @@ def dtype(name: str, *, place: str = "precision") -> DType:
     Raises:
         InvalidInput: ``unknown_choice``, with the known ids.
     """
+    if name == STORED.name:
+        return STORED
     if name not in DTYPES:
         raise InvalidInput("unknown_choice", place=place, value=name, known=tuple(DTYPES))
     return DTYPES[name]

@@ -6,7 +6,7 @@ They are shown, never added to an estimate.
 from fractions import Fraction
 
 from calc.architecture import Architecture, GroupedQueryAttention, MultiHeadLatentAttention
-from calc.dtypes import dtype, whole
+from calc.dtypes import STORED, dtype, whole
 from calc.formula import Formula, Number
 from calc.inventory import loaded_parameters
 
@@ -27,7 +27,11 @@ def simple_kv_cache(
 
 def simple_inference(architecture: Architecture, *, precision: str = "bfloat16") -> Formula:
     """``1.2`` times the weights, ``P * q / 8``, with no scales and nothing kept in 16 bits."""
-    terms = {"P": loaded_parameters(architecture), "q": whole(dtype(precision).value_bits)}
+    parameters = loaded_parameters(architecture)
+    bits = dtype(precision).value_bits
+    if precision == STORED.name:
+        bits = Fraction(8 * sum(one.bytes for one in architecture.stored), parameters)
+    terms = {"P": parameters, "q": whole(bits)}
     return Formula("P * q / 8 * 12 / 10", terms)
 
 

@@ -128,6 +128,7 @@ _PRECISION = {
         "OCP Microscaling Formats (MX) Specification, version 1.0",
         "MXFP4, k = 32",
     ),
+    "file-header": _file("huggingface/safetensors", "v0.6.2", "README.md", "safetensors: README.md", "Format"),
     "gguf-blocks": _file(
         "ggml-org/llama.cpp",
         "ef035f779276d5f5636a0fd8cbeff6a83d646d2b",

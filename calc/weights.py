@@ -12,11 +12,13 @@ of 256 (``llama_tensor_get_type``). Mixed file types (Q4_K_M) raise other tensor
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from math import prod
 
 from calc.architecture import Architecture, Tensor, TensorKind
 from calc.custom import is_custom
-from calc.dtypes import DTYPES, DType, whole
+from calc.dtypes import DTYPES, STORED, DType, whole
+from calc.errors import InvalidInput
 from calc.estimate import Component
 from calc.formula import Formula, Number
 from calc.inventory import has_experts, loaded_tensors
@@ -83,7 +85,12 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
     >>> from calc.custom import custom_architecture
     >>> [(part.name, part.bytes) for part in weight_components(custom_architecture(1280, 128, 1), DTYPES["int4"])]
     [('weights', 640), ('weights/scales', 25)]
+
+    Raises:
+        InvalidInput: ``no_stored_weights`` where the weights are wanted as stored and no file tells how.
     """
+    if dtype.family == STORED.family:
+        return _as_stored(architecture)
     count = count_weights(architecture, dtype)
     config = (dtype.source,) if is_custom(architecture) else ("hf-config", dtype.source)
     if not dtype.quantized:
@@ -98,6 +105,23 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
         _exact("weights/unquantized", "P_u * q_u / 8", {"P_u": count.kept, "q_u": dtype.kept_bits}, ("hf-config",)),
     )
     return tuple(part for part in parts if part.bytes)
+
+
+def _as_stored(architecture: Architecture) -> tuple[Component, ...]:
+    """A component for each type of the file, most bytes first; ``P`` are stored elements, ``q`` their exact bits."""
+    if not architecture.stored:
+        raise InvalidInput("no_stored_weights", place="precision")
+    alone = len(architecture.stored) == 1
+    return tuple(
+        _exact(
+            "weights" if alone else f"weights/{one.name.lower()}",
+            "P * q / 8",
+            {"P": one.elements, "q": whole(Fraction(8 * one.bytes, one.elements))},
+            (STORED.source,),
+        )
+        for one in architecture.stored
+        if one.elements
+    )
 
 
 def _exact(name: str, expression: str, terms: Mapping[str, Number], sources: tuple[str, ...]) -> Component:

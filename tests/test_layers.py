@@ -14,15 +14,17 @@ NETWORK = {"asyncio", "ftplib", "http", "socket", "socketserver", "ssl", "urllib
 
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("units", "errors", "formula", "provenance"),
-    ("sources", "dtypes", "architecture", "gpu"),
-    ("estimate", "inventory", "custom"),
-    ("hf_config", "safetensors", "gguf", "catalog"),
+    ("sources", "dtypes", "architecture", "gpu", "checkpoint"),
+    ("estimate", "inventory", "custom", "json_door"),
+    ("safetensors", "adapter", "description"),
+    ("described",),
     (
+        *("hf_config", "gguf", "catalog", "quantized", "compare", "tree"),
         *("parameters", "kv_cache", "layer_laws", "activations", "logits", "weights", "recipes", "lora", "parallelism"),
         *("engines", "simple"),
     ),
-    ("memory",),
-    ("fit",),
+    ("memory", "model_file"),
+    ("fit", "model_sheet"),
     ("advice",),
     ("calculators",),
     ("es",),

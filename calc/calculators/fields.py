@@ -26,6 +26,9 @@ Value = int | Fraction | str | bool | None
 MAX_TEXT: Final = 200
 """Longest text that a field reads; more is refused as ``too_long`` before anything looks at it."""
 
+MAX_DESCRIPTION: Final = 32_768
+"""The same for the text of a model (``calc.described``)."""
+
 SHOWN_TEXT: Final = 40
 """How much of a wrong value an error repeats."""
 
@@ -49,6 +52,7 @@ class Kind(StrEnum):
     MODEL = "model"  # an id of the catalogue, or ``custom`` where the field allows it
     GPU = "gpu"  # an id of the catalogue
     FLAG = "flag"  # yes or no
+    DESCRIPTION = "description"  # a model of one's own as text (``calc.description``)
 
 
 ALWAYS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType({})
@@ -68,6 +72,7 @@ class Field:
         choices: ids offered, in order, for a choice. The catalogue's for models and GPUs: use ``options()``.
         finer: those of ``choices`` that go in a second group, for people who know them.
         custom: whether a model field also offers ``custom``.
+        file: whether a model field also offers ``file``: a model of one's own, in the field ``config``.
         optional: whether it may be left empty.
         advanced: whether it belongs under «Más opciones».
         shown_when: other fields and the values of theirs with which this one applies; all must hold. A field that
@@ -87,6 +92,7 @@ class Field:
     choices: tuple[str, ...] = ()
     finer: tuple[str, ...] = ()
     custom: bool = False
+    file: bool = False
     optional: bool = False
     advanced: bool = False
     shown_when: Mapping[str, tuple[str, ...]] = attribute(default_factory=lambda: ALWAYS)
@@ -95,12 +101,18 @@ class Field:
         """Ids that the field accepts, in the order to offer them; none for numbers."""
         match self.kind:
             case Kind.MODEL:
-                return (*(model.id for model in catalog.models()), *(("custom",) if self.custom else ()))
+                more = [name for name, offered in (("custom", self.custom), ("file", self.file)) if offered]
+                return (*(model.id for model in catalog.models()), *more)
             case Kind.GPU:
                 return tuple(gpu.id for gpu in catalog.gpus())
             case Kind.FLAG:
                 return ("yes", "no")
         return self.choices
+
+    @property
+    def longest(self) -> int:
+        """Most characters that the field reads."""
+        return MAX_DESCRIPTION if self.kind is Kind.DESCRIPTION else MAX_TEXT
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -214,9 +226,11 @@ def read(field: Field, text: str) -> Value:
         if field.optional:
             return None
         raise InvalidInput("empty", place=field.name)
-    if len(text) > MAX_TEXT:
-        raise InvalidInput("too_long", place=field.name, maximum=MAX_TEXT)
+    if len(text) > field.longest:
+        raise InvalidInput("too_long", place=field.name, maximum=field.longest)
     match field.kind:
+        case Kind.DESCRIPTION:
+            return text.strip()
         case Kind.INTEGER:
             return _bounded(field, read_integer(text, field.name))
         case Kind.DECIMAL:

@@ -10,6 +10,7 @@ from calc.calculators.calculator import Calculator, inputs
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Figure, Result
 from calc.calculators.shared import (
+    CONFIG,
     CUSTOM_FIELDS,
     GPU,
     INFERENCE,
@@ -38,6 +39,7 @@ from calc.simple import simple_inference, simple_kv_cache, simple_training
 
 FIELDS = (
     MODEL_OR_CUSTOM,
+    CONFIG,
     *CUSTOM_FIELDS,
     Field(name="workload", kind=Kind.CHOICE, default="inference", choices=("inference", "training")),
     PRECISION,

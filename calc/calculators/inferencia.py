@@ -6,6 +6,7 @@ from calc.calculators.calculator import Calculator, inputs
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Result
 from calc.calculators.shared import (
+    CONFIG,
     GPU,
     MODEL,
     PRECISION,
@@ -26,6 +27,7 @@ from calc.parameters import count_parameters
 
 FIELDS = (
     MODEL,
+    CONFIG,
     PRECISION,
     context("8192"),
     Field(name="concurrency", kind=Kind.INTEGER, default="1", unit="requests", minimum=1, maximum=10**6),

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Final
 from urllib.parse import quote, unquote_plus
 
-from calc.calculators.fields import MAX_TEXT, Field, parse
+from calc.calculators.fields import Field, parse
 
 MAX_FRAGMENT: Final = 8192
 """Longest fragment that is looked at; ours have some hundred characters."""
@@ -31,7 +31,9 @@ def write(fields: Sequence[Field], raw: Mapping[str, str]) -> str:
         for field in fields
         if field.name in parsed.visible and parsed.text[field.name].strip() != field.default
     }
-    return "&".join(f"{name}={quote(pairs[name], safe='')}" for name in sorted(pairs) if len(pairs[name]) <= MAX_TEXT)
+    longest = {field.name: field.longest for field in fields}
+    short = (name for name in sorted(pairs) if len(pairs[name]) <= longest[name])
+    return "&".join(f"{name}={quote(pairs[name], safe='')}" for name in short)
 
 
 def read(fields: Sequence[Field], text: str) -> dict[str, str]:
@@ -44,11 +46,12 @@ def read(fields: Sequence[Field], text: str) -> dict[str, str]:
     """
     if len(text) > MAX_FRAGMENT:
         return {}
-    known = {field.name for field in fields}
+    known = {field.name: field.longest for field in fields}
     found: dict[str, str] = {}
     for part in text.removeprefix("#").split("&"):
         name, equals, value = part.partition("=")
         decoded = unquote_plus(value, errors="replace")
-        if equals and unquote_plus(name) in known and len(decoded) <= MAX_TEXT:
-            found[unquote_plus(name)] = decoded
+        key = unquote_plus(name)
+        if equals and len(decoded) <= known.get(key, -1):
+            found[key] = decoded
     return found

@@ -13,6 +13,7 @@ from calc.calculators.calculator import Calculator, inputs
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Result
 from calc.calculators.shared import (
+    CONFIG,
     GPU,
     MODEL,
     RUNTIME,
@@ -37,6 +38,7 @@ QLORA_BASE: Final = "nf4-dq"
 
 FIELDS = (
     MODEL,
+    CONFIG,
     Field(name="method", kind=Kind.CHOICE, default="lora", choices=("lora", "qlora")),
     Field(name="rank", kind=Kind.INTEGER, default="16", minimum=1, maximum=65536),
     Field(name="targets", kind=Kind.CHOICE, default="all-linear", choices=("all-linear", "attention", "q-v")),

@@ -10,7 +10,9 @@ from calc import catalog
 from calc.architecture import Architecture
 from calc.calculators.fields import ALWAYS, Field, Kind, Parsed
 from calc.custom import CUSTOM, custom_architecture
-from calc.dtypes import CACHE_BITS, DTYPES, dtype
+from calc.described import load
+from calc.dtypes import CACHE_BITS, DTYPES, STORED, dtype
+from calc.errors import InvalidInput
 from calc.estimate import Estimate, Note, Workload
 from calc.memory import cache_precision
 from calc.units import BILLION, GIB
@@ -18,16 +20,20 @@ from calc.units import BILLION, GIB
 USUAL_PRECISIONS: Final = ("float32", "bfloat16", "float16", "fp8", "int8", "int4")
 CHECKPOINTING: Final = ("none", "selective", "full", "sqrt")
 
-MODEL: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b")
-MODEL_OR_CUSTOM: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b", custom=True)
+FILE: Final = "file"
+"""Id of a model of one's own, described in the field ``config``."""
+
+MODEL: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b", file=True)
+MODEL_OR_CUSTOM: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b", custom=True, file=True)
+CONFIG: Final = Field(name="config", kind=Kind.DESCRIPTION, optional=True, shown_when={"model": (FILE,)})
 GPU: Final = Field(name="gpu", kind=Kind.GPU, default="rtx-4090")
 UNIT: Final = Field(name="unit", kind=Kind.CHOICE, default="GiB", choices=("GiB", "GB"), advanced=True)
 PRECISION: Final = Field(
     name="precision",
     kind=Kind.CHOICE,
     default="bfloat16",
-    choices=tuple(DTYPES),
-    finer=tuple(name for name in DTYPES if name not in USUAL_PRECISIONS),
+    choices=(*DTYPES, STORED.name),
+    finer=(*(name for name in DTYPES if name not in USUAL_PRECISIONS), STORED.name),
 )
 RUNTIME: Final = Field(
     name="runtime", kind=Kind.DECIMAL, unit="GiB", minimum=0, maximum=1000, optional=True, advanced=True
@@ -79,12 +85,16 @@ def optimizer(choices: tuple[str, ...], shown_when: Mapping[str, tuple[str, ...]
 
 
 def architecture_of(parsed: Parsed) -> Architecture:
-    """The architecture that the form describes: one of the catalogue, or «Personalizado».
+    """The architecture that the form describes: one of the catalogue, one's own, or «Personalizado».
 
     Raises:
-        InvalidInput: for custom numbers that make no model.
+        InvalidInput: for custom numbers that make no model, or for a text that describes none.
     """
     model = parsed.word("model")
+    if model == FILE:
+        if not parsed.has("config"):
+            raise InvalidInput("empty_description", place="config")
+        return load(parsed.word("config")).architecture
     if model != CUSTOM:
         return catalog.architecture(model)
     return custom_architecture(

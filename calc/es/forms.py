@@ -23,6 +23,7 @@ SUMMARIES: Final[Mapping[str, str]] = {
 
 FIELD_LABELS: Final[Mapping[str, str]] = {
     "model": "Modelo",
+    "config": "Modelo descrito",
     "parameters": "Parámetros",
     "hidden-size": "Tamaño oculto",
     "layers": "Capas",
@@ -55,6 +56,7 @@ FIELD_LABELS: Final[Mapping[str, str]] = {
 
 FIELD_HINTS: Final[Mapping[str, str]] = {
     "model": "Fija los pesos, la caché KV y las activaciones: se usan las formas exactas de sus tensores.",
+    "config": "El texto de la ficha de un modelo: sus capas, sus tensores y lo que ocupan sus pesos.",
     "parameters": "Los pesos crecen en proporción directa; 7 quiere decir 7 miles de millones.",
     "hidden-size": "La caché KV y las activaciones crecen con este ancho.",
     "layers": "Cada capa guarda su parte de la caché KV y de las activaciones.",
@@ -96,7 +98,7 @@ _GGUF: Final = {
 }
 
 CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
-    "model": {"custom": "Personalizado"},
+    "model": {"custom": "Personalizado", "file": "Archivo propio"},
     "workload": {"inference": "Inferencia", "training": "Entrenamiento"},
     "precision": {
         "float32": "float32 (32 bits)",
@@ -111,6 +113,7 @@ CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
         "awq-4bit": "AWQ de 4 bits",
         "mxfp4": "MXFP4",
         **_GGUF,
+        "stored": "Como está en el archivo",
     },
     "kv-precision": {
         "auto": "Automática (16 bits)",

@@ -42,6 +42,8 @@ ERRORS: Final[Mapping[str, str]] = {
     "unreadable_file": "No se puede leer «{value}».",
     "file_too_large": "«{value}» ocupa más de {maximum_bytes}: no es un config.json.",
     "not_json": "«{value}» no contiene JSON válido.",
+    "empty_description": "Abre un archivo en la ficha de un modelo: desde allí llega descrito a esta calculadora.",
+    "no_stored_weights": "Solo se sabe cómo están guardados los pesos de un archivo propio.",
     "bad_description": "El texto no describe un modelo válido ({where}).",
 }
 """Sentence of each error of an input, a flag or a file as such."""
