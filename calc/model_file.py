@@ -10,7 +10,7 @@ A model whose architecture is not known still has its exact bytes; ``OpenedModel
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from calc import gguf, safetensors
 from calc.adapter import AdapterFile, holds_adapter, is_adapter_config, read_adapter
@@ -19,7 +19,7 @@ from calc.checkpoint import FIRST_READ, Checkpoint, InvalidFile, joined, more_by
 from calc.compare import compare_index, compare_with_architecture
 from calc.errors import CalcError, UnsupportedArchitecture
 from calc.estimate import Note
-from calc.gguf.keys import architecture_from_gguf, loaded_types
+from calc.gguf.model import architecture_from_gguf
 from calc.hf_config import architecture_from_hf_config
 from calc.json_door import load_json
 
@@ -168,7 +168,6 @@ def _from_gguf(group: list[tuple[Piece, Checkpoint]]) -> OpenedModel:
     architecture, refusal = None, None
     try:
         architecture = architecture_from_gguf(checkpoint)
-        architecture = replace(architecture, stored=loaded_types(checkpoint, architecture))
     except UnsupportedArchitecture as error:
         refusal = error
     declared = checkpoint.metadata.get("general.name")
