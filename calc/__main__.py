@@ -1,7 +1,7 @@
-"""The command line: ``python -m calc CALCULATOR [--flag value …] [--json]``.
+"""The command line: ``python -m calc CALCULATOR [--flag value …] [--json]`` and ``python -m calc modelo FILE…``.
 
-The flags are the declared fields of the calculator, under the same names. The answer goes to standard output; what is
-wrong with the input is one Spanish line on standard error, with exit status 2.
+The flags are the declared fields of the calculator, under the same names; ``--config`` takes the path of a file. The
+answer goes to standard output; what is wrong with the input is one Spanish line on standard error, with exit status 2.
 """
 
 import json
@@ -12,17 +12,17 @@ from dataclasses import dataclass, field, replace
 from difflib import get_close_matches
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 from calc import es
 from calc.architecture import Architecture
 from calc.calculators import CALCULATORS, InvalidInputs, Result, run, to_json
-from calc.errors import CalcError, InvalidConfig, InvalidInput
-from calc.es.report import report, usage, usage_of
-from calc.hf_config import architecture_from_hf_config
-
-MAX_CONFIG_BYTES: Final = 4 * 2**20
-"""Largest ``config.json`` that is read; published ones have a few kilobytes."""
+from calc.dtypes import STORED
+from calc.errors import CalcError, InvalidInput
+from calc.es.report import report, usage, usage_of, usage_of_sheet
+from calc.es.sheet import sheet_text
+from calc.local_files import open_models
+from calc.model_sheet import SHEET, model_sheet, sheet_json
 
 SHOWN: Final = 60
 """How much of a wrong argument an error repeats."""
@@ -37,6 +37,7 @@ class Arguments:
     json: bool = False
     help: bool = False
     config: str | None = None
+    files: list[str] = field(default_factory=list)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -46,8 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(usage(), file=sys.stdout if given else sys.stderr)
         return 0 if given else 2
     try:
-        asked = read_arguments(given)
-        print(usage_of(asked.calculator, files=takes_config(asked.calculator)) if asked.help else answer(asked))
+        asked = read_sheet_arguments(given) if given[0] == SHEET else read_arguments(given)
+        print(help_of(asked.calculator) if asked.help else answer(asked))
     except InvalidInputs as problem:
         return fail(given[0], problem.errors[0])
     except CalcError as problem:
@@ -58,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 def fail(calculator: str, error: CalcError) -> int:
     """Say in one line what is wrong and where."""
     where = f"--{error.place}: " if isinstance(error, InvalidInput) and error.place else ""
-    name = f"calc {calculator}" if calculator in CALCULATORS else "calc"
+    name = f"calc {calculator}" if calculator in (*CALCULATORS, SHEET) else "calc"
     line = " ".join(f"{name}: {where}{es.error_text(error)}".splitlines())
     print(line, file=sys.stderr)
     return 2
@@ -72,8 +73,9 @@ def read_arguments(given: Sequence[str]) -> Arguments:
     """
     name = given[0]
     if name not in CALCULATORS:
-        near = tuple(get_close_matches(name.lower()[:SHOWN], CALCULATORS, n=2, cutoff=0.6))
-        raise InvalidInput("unknown_calculator", value=name[:SHOWN], closest=near, options=tuple(CALCULATORS))
+        known = (*CALCULATORS, SHEET)
+        near = tuple(get_close_matches(name.lower()[:SHOWN], known, n=2, cutoff=0.6))
+        raise InvalidInput("unknown_calculator", value=name[:SHOWN], closest=near, options=known)
     asked = Arguments(calculator=name)
     rest = iter(given[1:])
     for word in rest:
@@ -92,6 +94,33 @@ def read_arguments(given: Sequence[str]) -> Arguments:
     return asked
 
 
+def read_sheet_arguments(given: Sequence[str]) -> Arguments:
+    """The files of ``modelo``, and its two switches; ``--`` ends the switches.
+
+    Raises:
+        InvalidInput: ``unknown_flag``, ``no_files``.
+    """
+    asked = Arguments(calculator=SHEET)
+    switches = True
+    for word in given[1:]:
+        if switches and word == "--":
+            switches = False
+        elif switches and word in ("--json", "--help", "-h"):
+            asked.json, asked.help = asked.json or word == "--json", asked.help or word != "--json"
+        elif switches and word.startswith("--"):
+            raise InvalidInput("unknown_flag", place=word[2:SHOWN])
+        else:
+            asked.files.append(word)
+    if not asked.files and not asked.help:
+        raise InvalidInput("no_files")
+    return asked
+
+
+def help_of(calculator: str) -> str:
+    """What the command takes."""
+    return usage_of_sheet() if calculator == SHEET else usage_of(calculator)
+
+
 def takes_config(calculator: str) -> bool:
     """Whether the calculator reads a ``config.json`` in place of a model of the catalogue."""
     return CALCULATORS[calculator].calculate_for is not None
@@ -102,8 +131,6 @@ def known_flag(calculator: str, flag: str) -> str:
     if not flag.startswith("--"):
         raise InvalidInput("unexpected_argument", value=flag[:SHOWN])
     names = [one.name for one in CALCULATORS[calculator].fields]
-    if takes_config(calculator):
-        names.append("config")
     if flag[2:] in names:
         return flag[2:]
     near = tuple(f"--{name}" for name in get_close_matches(flag[2:SHOWN], names, n=2, cutoff=0.6))
@@ -112,42 +139,67 @@ def known_flag(calculator: str, flag: str) -> str:
 
 def answer(asked: Arguments) -> str:
     """The result as text or as JSON."""
+    if asked.calculator == SHEET:
+        return sheets(asked)
     result = calculate(asked)
-    return json.dumps(to_json(result), ensure_ascii=False, indent=2) if asked.json else report(result, asked.values)
+    return as_json(to_json(result)) if asked.json else report(result, asked.values)
+
+
+def as_json(value: dict[str, Any]) -> str:
+    """JSON as it is printed."""
+    return json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def sheets(asked: Arguments) -> str:
+    """What the files tell: one object for one model, a list of them under ``models`` for several."""
+    found = [model_sheet(model) for model in open_models(asked.files)]
+    if not asked.json:
+        return "\n\n\n".join(sheet_text(sheet) for sheet in found)
+    listed = [sheet_json(sheet) for sheet in found]
+    return as_json(listed[0] if len(listed) == 1 else {"calculator": SHEET, "models": listed})
 
 
 def calculate(asked: Arguments) -> Result:
-    """The result for a model of the catalogue or for the one in a ``config.json``."""
+    """The result for a model of the catalogue or for the one in a file.
+
+    The weights of a file that holds them quantized are taken as they are stored unless ``--precision`` says otherwise.
+    """
     if asked.config is None:
         return run(asked.calculator, asked.values)
-    result = run(asked.calculator, asked.values, read_config(asked.config))
-    rest = {name: value for name, value in result.inputs.items() if name != "model"}
+    architecture = read_architecture(asked.config)
+    values = dict(asked.values)
+    precision = next((one for one in CALCULATORS[asked.calculator].fields if one.name == "precision"), None)
+    if is_quantized(architecture) and precision is not None and STORED.name in precision.choices:
+        values.setdefault("precision", STORED.name)
+    result = run(asked.calculator, values, architecture)
+    rest = {name: value for name, value in result.inputs.items() if name not in ("model", "config")}
     return replace(result, inputs={"config": Path(asked.config).name, **rest})
 
 
-def read_config(path: str) -> Architecture:
-    """The architecture in a ``config.json``.
+def is_quantized(architecture: Architecture) -> bool:
+    """Whether a file holds the weights in another format than one float of 16 bits or more for each."""
+    return any(one.name not in ("F16", "BF16", "F32", "F64") for one in architecture.stored)
+
+
+def read_architecture(path: str) -> Architecture:
+    """The architecture in a ``config.json`` or a GGUF, or in a checkpoint that lies beside its configuration.
 
     Raises:
-        InvalidInput: for a file that cannot be read, is too large or is not JSON.
-        InvalidConfig: naming the key that is wrong.
+        InvalidInput: for a file that cannot be read or that tells no architecture.
+        InvalidFile: for a damaged file; ``InvalidConfig`` names the key of a configuration.
         UnsupportedArchitecture: for a model type that is not known.
     """
-    name = path[:SHOWN]
     try:
-        with Path(path).open("rb") as file:
-            content = file.read(MAX_CONFIG_BYTES + 1)
-    except (OSError, ValueError):
-        raise InvalidInput("unreadable_file", place="config", value=name) from None
-    if len(content) > MAX_CONFIG_BYTES:
-        raise InvalidInput("file_too_large", place="config", value=name, maximum_bytes=MAX_CONFIG_BYTES)
-    try:
-        config = json.loads(content)
-    except (ValueError, RecursionError):
-        raise InvalidInput("not_json", place="config", value=name) from None
-    if not isinstance(config, dict):
-        raise InvalidConfig("not_an_object", value=type(config).__name__)
-    return architecture_from_hf_config(config)
+        models = open_models([path])
+    except InvalidInput as error:
+        raise InvalidInput(error.code, place="config", **error.params) from None
+    if len(models) != 1:
+        raise InvalidInput("several_models", place="config", count=len(models))
+    if models[0].refusal is not None:
+        raise models[0].refusal
+    if models[0].architecture is None:
+        raise InvalidInput("no_architecture", place="config", value=path[:SHOWN])
+    return models[0].architecture
 
 
 def speak_utf8() -> None:

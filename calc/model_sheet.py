@@ -26,6 +26,9 @@ from calc.model_file import OpenedModel
 from calc.parameters import count_parameters
 from calc.tree import Node, tree_of_architecture, tree_of_checkpoint
 
+SHEET: Final = "modelo"
+"""Name of the command and of its JSON."""
+
 KV_TOKENS: Final = 1000
 KV_COLUMNS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
     {
@@ -283,7 +286,7 @@ def sheet_json(sheet: ModelSheet) -> dict[str, object]:
     """The sheet as plain JSON values: what ``python -m calc modelo FILE --json`` prints."""
     cache = sheet.cache
     value: dict[str, object] = {
-        "calculator": "modelo",
+        "calculator": SHEET,
         "name": sheet.name,
         "format": sheet.format,
         "files": [{"name": name, "bytes": size} for name, size in sheet.files],

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from calc.__main__ import MAX_CONFIG_BYTES, main
+from calc.__main__ import main
 from calc.calculators import CALCULATORS
+from calc.model_file import MAX_CONFIG_BYTES
 
 ROOT = Path(__file__).parent.parent
 
@@ -159,7 +160,7 @@ def test_inputs_can_be_given_again(answer: Any, name: str) -> None:
         ),
         ("gpu --workload train", "calc gpu: --workload: «train» no es una de las opciones. ¿Se buscaba training?"),
         ("entrena", "calc: No hay ninguna calculadora «entrena». ¿Se buscaba entrenar?"),
-        ("xyz", "calc: No hay ninguna calculadora «xyz». Se admite gpu, entrenar, acumulacion, inferencia o lora."),
+        ("xyz", "calc: No hay ninguna calculadora «xyz». Se admite gpu, entrenar, acumulacion, inferencia, lora o modelo."),
         ("lora --config nada.json", "calc lora: --config: No se puede leer «nada.json»."),
         ("entrenar --config x", "calc entrenar: --config: No existe esta opción."),
     ],
@@ -219,13 +220,13 @@ def test_a_config_file_stands_in_for_a_model(answer: Any, calculator: str, tmp_p
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        ("{", "--config: «"),
-        ("[" * 100_000, "--config: «"),
-        ("[1, 2]", "config.json: debe ser un objeto y es list."),
+        ("{", "config.json: contenido: no es JSON válido (línea 1, columna 2)."),
+        ("[" * 100_000, "config.json: contenido: hay demasiados niveles anidados."),
+        ("[1, 2]", "config.json: contenido: debe ser un objeto JSON."),
         (json.dumps({**LLAMA_3_8B, "hidden_size": None}), "hidden_size: "),
         (json.dumps({**LLAMA_3_8B, "num_hidden_layers": -3}), "num_hidden_layers: vale -3 y debe estar entre 1 y "),
         (json.dumps({**LLAMA_3_8B, "model_type": "lama"}), "model_type: la arquitectura «lama» todavía no se conoce."),
-        (" " * (MAX_CONFIG_BYTES + 1), "--config: «"),
+        (" " * (MAX_CONFIG_BYTES + 1), "config.json: cabecera: el archivo JSON ocupa más de 4 MiB."),
     ],
 )
 def test_a_bad_config_file_is_refused_with_the_key(ask: Any, content: str, message: str, tmp_path: Path) -> None:

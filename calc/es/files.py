@@ -9,6 +9,7 @@ from typing import Final
 
 PLACES: Final[Mapping[str, str]] = {
     "header": "cabecera",
+    "json": "contenido",
     "data": "datos",
     "magic": "primeros bytes",
     "version": "versión",

@@ -133,6 +133,7 @@ def table(heads: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 def usage() -> str:
     """Help of the whole command."""
     lines = [f"  {name:<12} {CALCULATORS[name]}: {SUMMARIES[name]}" for name in DECLARED]
+    lines.append("  modelo       Ficha de un modelo: parámetros, bytes y caché KV de sus archivos")
     return "\n".join(
         (
             "Uso: python -m calc CALCULADORA [--opción valor …] [--json]",
@@ -146,13 +147,30 @@ def usage() -> str:
     )
 
 
-def usage_of(calculator: str, *, files: bool = False) -> str:
+def usage_of_sheet() -> str:
+    """Help of ``modelo``."""
+    return "\n".join(
+        (
+            "Uso: python -m calc modelo ARCHIVO … [--json]",
+            "",
+            "Ficha de un modelo: parámetros, bytes por tipo y caché KV, contados en sus archivos.",
+            "",
+            "  ARCHIVO",
+            "      Un config.json, un .safetensors, un .safetensors.index.json, un .gguf, un adapter_config.json o una",
+            "      carpeta con ellos. Solo se leen las cabeceras; las demás partes se buscan al lado.",
+            "  --json",
+            "      Escribe el resultado en JSON.",
+            "  --help",
+            "      Muestra esta ayuda.",
+        )
+    )
+
+
+def usage_of(calculator: str) -> str:
     """Help of one calculator: each option with its default and what it does to memory."""
     lines = [f"Uso: python -m calc {calculator} [--opción valor …] [--json]", "", CALCULATORS[calculator], ""]
     for field in DECLARED[calculator].fields:
         lines += _option(field)
-    if files:
-        lines += ["  --config ARCHIVO", "      Un config.json propio en lugar de un modelo del catálogo."]
     return "\n".join(
         (*lines, "  --json", "      Escribe el resultado en JSON.", "  --help", "      Muestra esta ayuda.")
     )
@@ -162,6 +180,9 @@ def _option(field: Field) -> Iterable[str]:
     unit = f" [{UNITS[field.unit]}]" if field.unit else ""
     default = f" (por omisión: {field.default})" if field.default else " (opcional)"
     yield f"  --{field.name} VALOR"
+    if field.kind is Kind.DESCRIPTION:
+        yield "      Un archivo propio (config.json o .gguf) en lugar de un modelo del catálogo."
+        return
     yield f"      {FIELD_LABELS[field.name]}{unit}{default}. {FIELD_HINTS[field.name]}"
     if field.kind in (Kind.CHOICE, Kind.FLAG):
         yield f"      Valores: {', '.join(field.options())}"
