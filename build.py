@@ -14,7 +14,7 @@ import subprocess
 import sys
 import tomllib
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -37,6 +37,9 @@ RUNTIME = {
     ),
 }
 """Folder under ``assets/runtime/`` -> where it comes from and which files a visit asks for."""
+
+LIBRARY = "assets/runtime/pyodide/library.zip"
+"""Where ``interpreter.mjs`` looks for the compiled library of Python."""
 
 PLUGINS = ("codemirror", "deprecations-manager", "donkey", "error", "py-editor", "py-game", "py-terminal")
 """Extras of PyScript that the site does without."""
@@ -108,15 +111,20 @@ def pack_python(dist: Path) -> None:
     """Compile Python's library and our own, with the Python that runs in the browser, into one archive each."""
     sources = WORK / "app-sources.zip"
     write_zip(sources, dict(app_files()))
-    jobs = [
-        {
-            "source": str(NODE / "pyodide/python_stdlib.zip"),
-            "target": str(dist / "assets/runtime/pyodide/library.zip"),
-        },
-        {"source": str(sources), "target": str(dist / "assets/app.zip")},
-    ]
-    (WORK / "jobs.json").write_text(json.dumps(jobs), encoding="utf-8")
-    subprocess.run(["node", str(HERE / "tools/pack.mjs"), str(WORK / "jobs.json")], check=True, cwd=HERE)
+    modules = (HERE / "tools/library.txt").read_text(encoding="utf-8").split()
+    pack(
+        [
+            {"source": str(NODE / "pyodide/python_stdlib.zip"), "target": str(dist / LIBRARY), "modules": modules},
+            {"source": str(sources), "target": str(dist / "assets/app.zip")},
+        ]
+    )
+
+
+def pack(jobs: Sequence[Mapping[str, object]]) -> None:
+    """Run Pyodide under Node to compile archives of sources; see ``tools/pack.mjs``."""
+    path = WORK / "jobs.json"
+    path.write_text(json.dumps(jobs), encoding="utf-8")
+    subprocess.run(["node", str(HERE / "tools/pack.mjs"), str(path)], check=True, cwd=HERE)
 
 
 def app_files() -> Iterator[tuple[str, bytes]]:
