@@ -12,6 +12,7 @@ import shutil
 import zipfile
 from pathlib import Path
 
+import render
 from playwright.sync_api import Browser, sync_playwright
 
 import build
@@ -91,7 +92,7 @@ def main() -> None:
     with SiteServer(site) as server, sync_playwright() as playwright:
         browser = launch(playwright)
         for name in CALCULATORS:
-            used |= imported(browser, server.url + build.render.PAGES[name].path, name)
+            used |= imported(browser, server.url + render.PAGES[name].path, name)
         browser.close()
     shutil.rmtree(site)
     whole = {name for name in available() if any(name == one or name.startswith(f"{one}.") for one in ALWAYS)}
