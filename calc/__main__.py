@@ -58,7 +58,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def fail(calculator: str, error: CalcError) -> int:
     """Say in one line what is wrong and where."""
-    where = f"--{error.place}: " if isinstance(error, InvalidInput) and error.place else ""
+    flag = isinstance(error, InvalidInput) and error.place and calculator != SHEET
+    where = f"--{error.place}: " if flag else ""
     name = f"calc {calculator}" if calculator in (*CALCULATORS, SHEET) else "calc"
     line = " ".join(f"{name}: {where}{es.error_text(error)}".splitlines())
     print(line, file=sys.stderr)

@@ -4,6 +4,7 @@ One module per family group registers its builders in ``FAMILIES``; ``Reader`` i
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Final
 
 from calc.architecture import Architecture
@@ -12,6 +13,7 @@ from calc.hf_config.composites import COMPOSITES
 from calc.hf_config.decoders import DECODERS, Builder, build_with
 from calc.hf_config.encoder_decoder import ENCODER_DECODERS
 from calc.hf_config.more_composites import MORE_COMPOSITES
+from calc.hf_config.quantization import stored_types
 from calc.hf_config.reader import Reader, shown
 
 __all__ = ["FAMILIES", "architecture_from_hf_config"]
@@ -26,7 +28,8 @@ def architecture_from_hf_config(config: Mapping[str, object]) -> Architecture:
         config: the parsed file; nothing about it is trusted.
 
     Returns:
-        Layers with geometry and tensors, as the published checkpoint names them.
+        Layers with geometry and tensors, as the published checkpoint names them; ``stored`` says what they take where
+        the configuration declares a type or a quantization.
 
     Raises:
         UnsupportedArchitecture: ``model_type`` is not known; ``params["closest"]`` is the nearest that is.
@@ -43,4 +46,5 @@ def architecture_from_hf_config(config: Mapping[str, object]) -> Architecture:
     if not isinstance(config, Mapping):
         raise InvalidConfig("not_an_object", place="", value=shown(config))
     reader = Reader(config)
-    return build_with(FAMILIES, reader, reader.text("model_type"))
+    architecture = build_with(FAMILIES, reader, reader.text("model_type"))
+    return replace(architecture, stored=stored_types(config, architecture))
