@@ -10,7 +10,7 @@ import js
 from polyscript import workers
 
 SILENCE_MS = 30_000
-"""How long the worker may say nothing while it starts before the page says that it cannot."""
+"""How long the worker may say nothing, starting or answering, before the page says that there is no result."""
 BUSY_MS = 200
 """How long an answer may take before the page says that it is being computed."""
 ADDRESS_MS = 150
@@ -111,6 +111,7 @@ def ask(*_):
             return
     visit.asked = question
     later("busy", BUSY_MS, lambda: state("busy"))
+    later("silence", SILENCE_MS, refuse)
     visit.worker.estimate(question).then(receive, refuse)
 
 
@@ -119,6 +120,7 @@ def receive(text):
     answer = js.JSON.parse(text)
     question, visit.asked = visit.asked, None
     stop("busy")
+    stop("silence")
     if visit.restoring is not None:
         fill(answer.inputs)
         visit.answered = None if visit.touched else ask_for(collect())
@@ -131,10 +133,11 @@ def receive(text):
     ask()
 
 
-def refuse(error):
+def refuse(error="no answer"):
     """Say that an answer could not be computed; the next input tries again."""
     visit.asked, visit.restoring = None, None
     stop("busy")
+    stop("silence")
     state("failed")
     js.console.warn("estimador:", error)
 
