@@ -10,8 +10,11 @@ from typing import Any, Final
 
 from calc.checkpoint import InvalidFile, shown_name
 
-MAX_VALUES: Final = 1_500_000
-"""Most commas plus brackets: an index of 300,000 tensors has a fifth of them, a header of 100,000 two thirds."""
+MAX_VALUES: Final = 600_000
+"""Most commas plus brackets: a header of 50,000 tensors has two thirds of them, an index of 300,000 half."""
+FREE_VALUES: Final = 310_000
+VALUES_EACH: Final = 12
+"""And no more than the second for each brace plus the first: a description of a tensor has eight."""
 
 MAX_NUMBER: Final = 40
 """Longest number in characters; integers may have 20 digits, as many as 2^64 has."""
@@ -27,9 +30,11 @@ def load_json(data: bytes, *, place: str) -> dict[str, Any]:
         InvalidFile: ``not_utf8``, ``not_json``, ``too_deep``, ``too_many_values``, ``not_object``, ``repeated_key``,
             ``bad_number``.
     """
-    count = data.count(b",") + data.count(b"[") + data.count(b"{")
-    if count > MAX_VALUES:
-        raise InvalidFile("too_many_values", place=place, count=count, maximum=MAX_VALUES)
+    braces = data.count(b"{")
+    count = data.count(b",") + data.count(b"[") + braces
+    maximum = min(MAX_VALUES, FREE_VALUES + VALUES_EACH * braces)
+    if count > maximum:
+        raise InvalidFile("too_many_values", place=place, count=count, maximum=maximum)
     try:
         text = data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

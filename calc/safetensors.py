@@ -24,13 +24,14 @@ from calc.checkpoint import (
 from calc.json_door import load_json
 
 DTYPE_BITS: Mapping[str, int] = {
-    "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
+    "BOOL": 8, "U8": 8, "I8": 8, "F8_E5M2": 8, "F8_E4M3": 8, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8,
+    "F4": 4, "F6_E2M3": 6, "F6_E3M2": 6,
     "I16": 16, "U16": 16, "F16": 16, "BF16": 16, "I32": 32, "U32": 32, "F32": 32, "I64": 64, "U64": 64, "F64": 64,
     "C64": 64,
 }  # fmt: skip
-"""Bits of each type of the format (``Dtype`` in safetensors/src/tensor.rs)."""
+"""Bits of each type of the format (``Dtype`` in safetensors/src/tensor.rs, 0.8.0)."""
 
-MAX_TENSORS: Final = 100_000
+MAX_TENSORS: Final = 50_000
 """Most tensors in one file; the largest checkpoints spread theirs over a hundred."""
 MAX_INDEXED: Final = 300_000
 """Most tensors in an index; a trillion parameters with FP8 scales have half as many."""
@@ -131,6 +132,8 @@ def _tensor(name: str, entry: object) -> tuple[StoredTensor, int, int]:
         raise InvalidFile("bad_offsets", place=place)
     begin, end = offsets
     bits = prod(shape) * DTYPE_BITS[dtype]
+    if bits >= 2**63:
+        raise InvalidFile("bad_shape", place=place)
     if end < begin or bits % 8 or (end - begin) * 8 != bits:
         raise InvalidFile("size_mismatch", place=place, declared=end - begin, expected=-(-bits // 8))
     return StoredTensor(name, tuple(shape), dtype, end - begin), begin, end

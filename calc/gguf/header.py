@@ -28,12 +28,17 @@ MAGIC = b"GGUF"
 DEFAULT_ALIGNMENT = 32
 KEPT_ARRAY = 4096
 """Arrays of numbers up to this length are kept (values per layer); longer ones and arrays of text are only counted."""
+KEPT_NUMBERS = 2**18
+"""Numbers that are kept of all arrays together."""
 MAX_KEY = 2**16
 MAX_TEXT = 2**24
 MAX_NAME = 256
 MAX_DIMENSIONS = 4
-SMALLEST_ENTRY = 8 + 4 + 1
-SMALLEST_TENSOR = 8 + 4 + 8 + 4 + 8
+MAX_TENSORS = 65_536
+"""llama.cpp stacks experts, so the largest models have two thousand."""
+MAX_ENTRIES = 65_536
+MAX_TEXTS = 2_000_000
+"""Texts of one array; a vocabulary of 262,000 has as many tokens and twice as many merges."""
 
 NUMBERS = {0: "B", 1: "b", 2: "H", 3: "h", 4: "I", 5: "i", 6: "f", 7: "?", 10: "Q", 11: "q", 12: "d"}
 TEXT, ARRAY = 8, 9
@@ -47,6 +52,7 @@ class Cursor:
         self.file_bytes = file_bytes
         self.position = 0
         self.order = "<"
+        self.kept = 0
 
     def need(self, count: int, place: str) -> int:
         """Make sure that ``count`` more bytes are at hand and step over them; return where they start."""
@@ -100,10 +106,10 @@ def read_header(data: bytes, file_bytes: int) -> Checkpoint:
     cursor = Cursor(data, file_bytes)
     start = cursor.need(4, "magic")
     if data[start : start + 4] != MAGIC:
-        raise InvalidFile("wrong_magic", place="magic", found=data[:4].hex())
+        raise InvalidFile("wrong_magic", place="magic")
     _version(cursor)
-    tensor_count = _count(cursor, "tensor_count", SMALLEST_TENSOR)
-    entry_count = _count(cursor, "metadata_kv_count", SMALLEST_ENTRY)
+    tensor_count = _count(cursor, "tensor_count", MAX_TENSORS)
+    entry_count = _count(cursor, "metadata_kv_count", MAX_ENTRIES)
     metadata = _metadata(cursor, entry_count)
     entries = _tensor_table(cursor, tensor_count)
     alignment = metadata.get("general.alignment", DEFAULT_ALIGNMENT)
@@ -129,9 +135,9 @@ def _version(cursor: Cursor) -> None:
         raise InvalidFile("unsupported_version", place="version", version=version)
 
 
-def _count(cursor: Cursor, place: str, smallest: int) -> int:
+def _count(cursor: Cursor, place: str, maximum: int) -> int:
     count = cursor.integer("Q", place)
-    if count * smallest > min(cursor.file_bytes, MAX_HEADER_BYTES):
+    if count > maximum:
         raise InvalidFile("impossible_count", place=place, count=count)
     return count
 
@@ -166,17 +172,17 @@ def _array(cursor: Cursor, place: str) -> object:
         raise InvalidFile("unknown_value_type", place=place, type=kind)
     width = struct.calcsize(NUMBERS[kind])
     start = cursor.need(count * width, place)
-    if count > KEPT_ARRAY:
+    cursor.kept += min(count, KEPT_ARRAY)
+    if count > KEPT_ARRAY or cursor.kept > KEPT_NUMBERS:
         return ArrayLength(count)
     return struct.unpack_from(f"{cursor.order}{count}{NUMBERS[kind]}", cursor.data, start)
 
 
 def _skip_texts(cursor: Cursor, count: int, place: str) -> None:
     """Step over ``count`` texts: a vocabulary has 250,000 of them, so this loop does nothing else."""
-    if count * 8 > min(cursor.file_bytes, MAX_HEADER_BYTES):
+    if count > MAX_TEXTS:
         raise InvalidFile("impossible_count", place=place, count=count)
-    cursor.need(count * 8, place)
-    cursor.position -= count * 8
+    cursor.position = cursor.need(count * 8, place)
     length_of: Callable[..., tuple[int]] = struct.Struct(cursor.order + "Q").unpack_from
     data, position, end = cursor.data, cursor.position, len(cursor.data)
     for done in range(count):
