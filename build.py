@@ -166,7 +166,8 @@ def write_interpreter(dist: Path) -> None:
 
 
 def write_licences(dist: Path) -> None:
-    """Write the licence of everything that the site ships."""
+    """Write the licence of everything that the site ships, and a list of them."""
+    copy(HERE / "licencias/LEEME.txt", dist / "licencias/LEEME.txt")
     for name, path in LICENCES.items():
         copy(path, dist / "licencias" / f"{name}.txt")
     for package in ("jinja2", "markupsafe"):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from pathlib import Path
 
@@ -57,3 +58,23 @@ def test_a_build_gives_the_same_bytes_again(dist: Path, tmp_path: Path) -> None:
     first, again = contents(dist), contents(tmp_path)
     assert first.keys() == again.keys()
     assert [name for name in first if first[name] != again[name]] == []
+
+
+def test_every_address_of_the_site_is_there_and_relative(dist: Path) -> None:
+    """Every link and file that a built page names exists in the site, and none starts at the root of the host."""
+    for page in dist.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        for address in re.findall(r'(?:href|src)="([^"]*)"', text):
+            if address.startswith(("https://", "http://", "#")) or not address:
+                continue
+            assert not address.startswith("/"), address
+            target = (page.parent / address.partition("#")[0]).resolve()
+            assert (target / "index.html").is_file() if address.endswith("/") else target.is_file(), address
+
+
+def test_only_links_to_sources_leave_the_site(dist: Path) -> None:
+    """No page names a file of another origin to load: outside addresses are only where a person may click."""
+    for page in dist.rglob("*.html"):
+        text = page.read_text(encoding="utf-8")
+        assert re.findall(r'<(?!a\b)[^>]*(?:href|src|action|data)="https?://', text) == []
+        assert "cdn." not in text
