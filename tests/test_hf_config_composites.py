@@ -12,6 +12,8 @@ import pytest
 from calc.architecture import Architecture, MixtureOfExperts, TensorKind
 from calc.errors import InvalidConfig, UnsupportedArchitecture
 from calc.hf_config import architecture_from_hf_config
+from calc.hf_config.composites import COMPOSITES
+from calc.hf_config.more_composites import MORE_COMPOSITES
 from calc.kv_cache import kv_bytes_per_token, kv_cache_bytes
 from calc.lora import lora_parameters
 from calc.parameters import count_parameters, named_tensors
@@ -214,7 +216,7 @@ def test_an_absurd_key_is_refused_by_its_path(changes: dict[str, Any], code: str
 @pytest.mark.parametrize(
     ("changes", "stored"),
     [
-        ({}, 7_849_978_192),
+        ({"text_config": {}}, 7_849_978_192),
         (
             {"text_config": {"num_hidden_layers": 30, "intermediate_size": [8192] * 30, "num_kv_shared_layers": 10}},
             5_439_438_272,
@@ -231,5 +233,17 @@ def test_gemma_3n_is_published_with_its_towers(changes: dict[str, Any], stored: 
 def test_another_network_of_timm_is_refused() -> None:
     """Gemma 3n names its image tower; only one such network is written down."""
     with pytest.raises(InvalidConfig) as caught:
-        architecture_from_hf_config({"model_type": "gemma3n", "vision_config": {"architecture": "resnet50"}})
+        architecture_from_hf_config(
+            {"model_type": "gemma3n", "text_config": {}, "vision_config": {"architecture": "resnet50"}}
+        )
     assert (caught.value.code, caught.value.place) == ("not_a_choice", "vision_config.architecture")
+
+
+@pytest.mark.parametrize("name", sorted({**COMPOSITES, **MORE_COMPOSITES}))
+def test_a_composite_of_nothing_but_defaults_is_refused(name: str) -> None:
+    """Published files have a ``text_config`` (or the text's sizes, in the first Qwen2-VL); without it, no model."""
+    with pytest.raises(InvalidConfig) as caught:
+        architecture_from_hf_config({"model_type": name})
+    flat = name in ("qwen2_vl", "qwen2_5_vl")
+    assert caught.value.code == "missing_key"
+    assert caught.value.place == ("num_hidden_layers" if flat else "text_config")

@@ -103,24 +103,22 @@ def section(reader: Reader, key: str, absent: Mapping[str, object]) -> Reader:
     return found if reader.has(key) else replace(found, mapping=absent)
 
 
-def text_part(
-    reader: Reader,
-    model_type: str,
-    absent: Mapping[str, object] | None = None,
-    *,
-    fixed: bool = False,
-    tie: Tie = Tie.IF_TOLD,
-) -> Architecture:
+def text_part(reader: Reader, model_type: str, *, fixed: bool = False, tie: Tie = Tie.IF_TOLD) -> Architecture:
     """Build the decoder of ``text_config`` and settle its head.
+
+    Every published file has the section, if only to say how the text differs from its class; a model made of nothing
+    but defaults would be nobody's.
 
     Args:
         reader: the composite's own object.
         model_type: of a section that does not say; of every section where ``fixed`` (the class leaves no choice).
-        absent: what stands for a missing section.
         fixed: see ``model_type``.
         tie: who decides about the head.
+
+    Raises:
+        InvalidConfig: ``missing_key`` for a file without ``text_config``.
     """
-    text = section(reader, "text_config", absent or {})
+    text = reader.section("text_config")
     if fixed:
         text = replace(text, mapping={**text.mapping, "model_type": model_type})
     built = build_decoder(text, default_model_type=model_type)

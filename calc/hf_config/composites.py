@@ -36,17 +36,6 @@ _CLIP_LARGE: Final = {
     "patch_size": 14,
 }
 _PIXTRAL: Final = {**_CLIP_LARGE, "image_size": 1540}
-_MISTRAL_24B: Final = {
-    "hidden_size": 5120,
-    "intermediate_size": 32768,
-    "num_hidden_layers": 40,
-    "num_attention_heads": 32,
-    "num_key_value_heads": 8,
-    "head_dim": 128,
-    "sliding_window": None,
-    "vocab_size": 131072,
-    "max_position_embeddings": 131072,
-}
 
 
 def _two_linears(reader: Reader, width: int, hidden_size: int, *, bias: bool) -> Tensors:
@@ -100,15 +89,7 @@ def gemma4(reader: Reader) -> Architecture:
 
 def paligemma(reader: Reader) -> Architecture:
     """PaliGemma: SigLIP, one linear, Gemma."""
-    absent = {
-        "hidden_size": 2048,
-        "intermediate_size": 16384,
-        "num_hidden_layers": 18,
-        "num_attention_heads": 8,
-        "num_key_value_heads": 1,
-        "vocab_size": 257152,
-    }
-    text = text_part(reader, "gemma", absent, tie=Tie.UNLESS_TOLD)
+    text = text_part(reader, "gemma", tie=Tie.UNLESS_TOLD)
     tower = {**_CLIP_LARGE, "hidden_size": 1152, "num_hidden_layers": 27, "image_size": 224, "vision_use_head": False}
     vision = encoder_part(reader, "siglip_vision_model", tower)
     width = reader.optional_integer("projection_dim") or 2048
@@ -118,7 +99,7 @@ def paligemma(reader: Reader) -> Architecture:
 
 def mistral3(reader: Reader) -> Architecture:
     """Mistral Small 3.1, Ministral 3, Devstral 2: Pixtral's encoder, merged two by two, then two linears."""
-    text = text_part(reader, "mistral", _MISTRAL_24B, tie=Tie.UNLESS_TOLD)
+    text = text_part(reader, "mistral", tie=Tie.UNLESS_TOLD)
     vision = encoder_part(reader, "pixtral", _PIXTRAL)
     merge = reader.optional_integer("spatial_merge_size", maximum=1024) or 2
     bias = _flag(reader, "multimodal_projector_bias", default=False)
