@@ -30,15 +30,22 @@ def mistral(reader: Reader) -> Architecture:
 
 
 def smollm3(reader: Reader) -> Architecture:
-    """SmolLM 3: Llama; its window is inert unless ``use_sliding_window``, and then spares each fourth layer."""
-    window = reader.optional_integer("sliding_window") if reader.boolean("use_sliding_window") else None
+    """SmolLM 3: Llama; with ``use_sliding_window``, a window in the layers without rotation (each fourth)."""
+    depth, slides = reader.layers(), reader.boolean("use_sliding_window")
     rotates = every(reader.integer("no_rope_layer_interval", maximum=MAX_LAYERS))
+    flags = reader.optional_integers("no_rope_layers", maximum=1, length=depth)  # 1 where the layer does rotate
+    reach = windows(
+        reader,
+        depth,
+        window=reader.optional_integer("sliding_window"),
+        is_windowed=lambda index: slides and not (flags[index] if flags else rotates(index)),
+    )
     bias = reader.boolean("attention_bias")
     return llama_like(
         reader,
         replace(LLAMA, query_bias=bias, output_bias=bias),
         mlp=dense(reader, bias=reader.boolean("mlp_bias")),
-        windows=windows(reader, reader.layers(), window=window, is_windowed=rotates),
+        windows=reach,
     )
 
 
@@ -168,7 +175,7 @@ def apertus(reader: Reader) -> Architecture:
         output_bias=bias,
         query_key_norm=QueryKeyNorm.HEAD,
     )
-    feed_forward, tensors = ungated(reader, ("mlp.up_proj", "mlp.down_proj"), bias=reader.boolean("mlp_bias"))(0)
+    feed_forward, tensors = ungated(reader, ("mlp.up_proj", "mlp.down_proj"), bias=False)(0)  # mlp_bias is not read
     if reader.text("hidden_act") == "xielu":
         tensors += vector("mlp.act_fn.alpha_n", 1) + vector("mlp.act_fn.alpha_p", 1)
     block: Block = feed_forward, tensors

@@ -39,16 +39,19 @@ def sparse_layers(reader: Reader) -> Callable[[int], bool]:
 
 def deepseek_mlp(reader: Reader) -> Callable[[int], Block]:
     """Routed and shared experts, with ``intermediate_size`` dense MLPs in the layers that have none."""
+    bias = reader.text("model_type") == "deepseek_v2" and reader.boolean("mlp_bias")  # no other class reads the key
     if reader.optional_integer("n_routed_experts", "num_experts", maximum=MAX_EXPERTS) is None:
-        return dense(reader)
+        return dense(reader, bias=bias)
     size = mixture(reader, count=("n_routed_experts", "num_local_experts", "num_experts"))
     shared = reader.optional_integer("n_shared_experts", minimum=0, maximum=MAX_EXPERTS) or 0
-    sparse = deepseek_block(reader.size("hidden_size"), replace(size, shared_width=shared * size.width))
-    return either(sparse, dense(reader), sparse_layers(reader))
+    size = replace(size, shared_width=shared * size.width)
+    sparse = deepseek_block(reader.size("hidden_size"), size, shared_bias=bias)
+    return either(sparse, dense(reader, bias=bias), sparse_layers(reader))
 
 
 def latent_attention(reader: Reader) -> MultiHeadLatentAttention:
     """The ranks and head sizes of multi-head latent attention; ``q_lora_rank`` null leaves queries whole."""
+    sparse = reader.text("model_type") in ("deepseek_v32", "glm_moe_dsa")  # the only classes with an indexer
     return MultiHeadLatentAttention(
         num_attention_heads=reader.size("num_attention_heads", maximum=2**20),
         kv_lora_rank=reader.integer("kv_lora_rank"),
@@ -56,7 +59,7 @@ def latent_attention(reader: Reader) -> MultiHeadLatentAttention:
         qk_nope_head_dim=reader.integer("qk_nope_head_dim", maximum=2**20),
         qk_rope_head_dim=reader.integer("qk_rope_head_dim", maximum=2**20),
         v_head_dim=reader.integer("v_head_dim", maximum=2**20),
-        index_head_dim=reader.integer("index_head_dim", minimum=0, maximum=2**20),
+        index_head_dim=reader.integer("index_head_dim", minimum=0, maximum=2**20) if sparse else 0,
     )
 
 
@@ -137,12 +140,7 @@ def mimo_v2(reader: Reader) -> Architecture:
     """MiMo V2 Flash: values narrower than keys; windowed layers have more KV heads and a learned sink per head."""
     hidden_size, depth = reader.size("hidden_size"), reader.layers()
     whole = replace(grouped_query(reader, hidden_size), v_head_dim=reader.integer("v_head_dim", maximum=2**20))
-    windowed = GroupedQueryAttention(
-        num_attention_heads=reader.integer("swa_num_attention_heads", maximum=2**20),
-        num_key_value_heads=reader.integer("swa_num_key_value_heads", maximum=2**20),
-        head_dim=reader.integer("swa_head_dim", maximum=2**20),
-        v_head_dim=reader.integer("swa_v_head_dim", maximum=2**20),
-    )
+    windowed = _windowed_heads(reader, whole)
     sliding, window = _mimo_windows(reader, depth)
     style = replace(LLAMA, query_bias=reader.boolean("attention_bias"))
     full_block = _with_sink(whole, hidden_size, style, reader.boolean("add_full_attention_sink_bias"))
@@ -153,6 +151,20 @@ def mimo_v2(reader: Reader) -> Architecture:
         mlp=deepseek_mlp(reader),
         attention=lambda index: window_block if sliding[index] else full_block,
         windows=[window if slides else None for slides in sliding],
+    )
+
+
+def _windowed_heads(reader: Reader, whole: GroupedQueryAttention) -> GroupedQueryAttention:
+    """Twice the KV heads of the other layers, as the class builds them, unless the file says (``swa_`` keys)."""
+
+    def given(key: str, otherwise: int) -> int:
+        return reader.optional_integer(key, maximum=2**20) or otherwise
+
+    return GroupedQueryAttention(
+        num_attention_heads=given("swa_num_attention_heads", whole.num_attention_heads),
+        num_key_value_heads=given("swa_num_key_value_heads", 2 * whole.num_key_value_heads),
+        head_dim=given("swa_head_dim", whole.head_dim),
+        v_head_dim=given("swa_v_head_dim", whole.v_head_dim or whole.head_dim),
     )
 
 

@@ -48,7 +48,8 @@ def stablelm(reader: Reader) -> Architecture:
         query_bias=reader.boolean("use_qkv_bias"),
     )
     hidden_size = reader.size("hidden_size")
-    attention = grouped_query(reader, hidden_size)
+    own = {key: value for key, value in reader.mapping.items() if key != "head_dim"}  # its class does not read it
+    attention = grouped_query(replace(reader, mapping=own), hidden_size)
     tensors = attention_tensors(attention, hidden_size, style)
     if reader.boolean("qk_layernorm"):
         tensors += _norm_of_each_head("q_layernorm", attention.num_attention_heads, attention.head_dim)

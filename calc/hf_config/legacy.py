@@ -85,11 +85,9 @@ def falcon(reader: Reader) -> Architecture:
 
 
 def mpt(reader: Reader) -> Architecture:
-    """MPT: ALiBi, LayerNorm without bias, no bias anywhere."""
+    """MPT: ALiBi, LayerNorm without bias, no bias anywhere; four times as wide whatever ``expansion_ratio`` says."""
     width = reader.size("d_model", "hidden_size")
-    ratio = reader.number("expansion_ratio")
-    inner = int(ratio * width)
-    reader.require(inner >= 1, "expansion_ratio", "out_of_range", value=ratio, minimum=1, maximum=width)
+    inner = 4 * width
     config = reader.section("attn_config", {"attn_type": "multihead_attention"})
     config.choice("attn_type", choices=("multihead_attention",))
     layer = Layer(

@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 
 from calc.architecture import Architecture, MixtureOfExperts, Tensor, TensorKind
 from calc.hf_config.blocks import one_window, pattern_windows
-from calc.hf_config.dense import qwen_windows
 from calc.hf_config.llama import (
     LLAMA,
     AttentionBlock,
@@ -19,7 +18,7 @@ from calc.hf_config.llama import (
     gated_mlp,
     llama_like,
 )
-from calc.hf_config.parts import Tensors, expert_biases, experts, grouped_query, linear, vector
+from calc.hf_config.parts import Tensors, expert_biases, experts, grouped_query, linear, vector, windows
 from calc.hf_config.reader import MAX_EXPERTS, MAX_LAYERS, Reader
 
 NAMES = ("gate_proj", "up_proj", "down_proj")
@@ -72,11 +71,11 @@ def geometry(size: Mixture, activation: str = "silu") -> MixtureOfExperts:
     )
 
 
-def deepseek_block(hidden_size: int, size: Mixture, extra: Tensors = ()) -> Block:
+def deepseek_block(hidden_size: int, size: Mixture, extra: Tensors = (), *, shared_bias: bool = False) -> Block:
     """A router, routed experts and one MLP that holds all the shared ones (DeepSeek, GLM 4.5, ERNIE)."""
     tensors = linear("mlp.gate", size.count, hidden_size) + routed(hidden_size, size, "mlp") + extra
     if size.shared_width:
-        tensors += gated_mlp(hidden_size, size.shared_width, prefix="mlp.shared_experts")
+        tensors += gated_mlp(hidden_size, size.shared_width, prefix="mlp.shared_experts", bias=shared_bias)
     return geometry(size), tensors
 
 
@@ -104,7 +103,16 @@ def qwen2_moe(reader: Reader) -> Architecture:
     sparse: Block = geometry(size), tensors
     style = replace(LLAMA, query_bias=reader.boolean("qkv_bias"))
     mlp = either(sparse, dense(reader), _qwen_sparse(reader))
-    return llama_like(reader, style, mlp=mlp, windows=qwen_windows(reader))
+    return llama_like(reader, style, mlp=mlp, windows=_qwen2_moe_windows(reader))
+
+
+def _qwen2_moe_windows(reader: Reader) -> tuple[int | None, ...]:
+    """Every other one of the first ``max_window_layers``, unlike Qwen 2; inert unless ``use_sliding_window``."""
+    window = reader.optional_integer("sliding_window", minimum=0) if reader.boolean("use_sliding_window") else None
+    end = reader.integer("max_window_layers", minimum=0)
+    return windows(
+        reader, reader.layers(), window=window or None, is_windowed=lambda index: index % 2 == 0 and index < end
+    )
 
 
 def qwen3_moe(reader: Reader) -> Architecture:
@@ -155,9 +163,11 @@ def minimax_m2(reader: Reader) -> Architecture:
 
 def olmoe(reader: Reader) -> Architecture:
     """OLMoE: experts of ``intermediate_size``, query and key norms over all heads, norms before the blocks."""
-    bias = reader.boolean("attention_bias")
+    bias, hidden_size = reader.boolean("attention_bias"), reader.size("hidden_size")
     style = replace(LLAMA, query_bias=bias, output_bias=bias, query_key_norm=QueryKeyNorm.ALL)
-    sparse = deepseek_block(reader.size("hidden_size"), mixture(reader, width="intermediate_size"))
+    heads = grouped_query(reader, hidden_size)  # the norms are as wide as the hidden size: no other head size runs
+    reader.require(heads.head_dim * heads.num_attention_heads == hidden_size, "head_dim")
+    sparse = deepseek_block(hidden_size, mixture(reader, width="intermediate_size"))
     return llama_like(reader, style, mlp=lambda _: sparse)
 
 
@@ -214,15 +224,15 @@ def ernie_moe(reader: Reader) -> Architecture:
     shared = reader.optional_integer("moe_num_shared_experts", minimum=0, maximum=MAX_EXPERTS) or 0
     name = "mlp.moe_statics.e_score_correction_bias"
     correction = (Tensor(name=name, shape=(1, size.count), kind=TensorKind.BIAS),)
-    sparse = deepseek_block(hidden_size, replace(size, shared_width=shared * size.width), correction)
+    bias = reader.boolean("use_bias")
+    size = replace(size, shared_width=shared * size.width)
+    sparse = deepseek_block(hidden_size, size, correction, shared_bias=bias)
     first = reader.integer("moe_layer_start_index", minimum=0, maximum=MAX_LAYERS)
     last = reader.integer("moe_layer_end_index", minimum=-1, maximum=MAX_LAYERS)
     last = depth - 1 if last == -1 else last
     step = reader.integer("moe_layer_interval", maximum=MAX_LAYERS)
-    bias = reader.boolean("use_bias")
-    plain = dense(reader, bias=bias)
-    mlp = either(sparse, plain, lambda index: (index + 1) % step == 0 and first <= index <= last)
-    return llama_like(reader, replace(LLAMA, query_bias=bias, output_bias=bias), mlp=mlp)
+    mlp = either(sparse, dense(reader, bias=bias), lambda index: (index + 1) % step == 0 and first <= index <= last)
+    return llama_like(reader, replace(LLAMA, query_bias=bias, output_bias=bias, head_bias=bias), mlp=mlp)
 
 
 FAMILIES = {

@@ -114,7 +114,8 @@ def afmoe(reader: Reader) -> Architecture:
     """Arcee Trinity: gated attention, four norms, experts after the first dense layers, a window in three of four."""
     hidden_size = reader.size("hidden_size")
     names = ("input_layernorm", "post_attention_layernorm", "pre_mlp_layernorm", "post_mlp_layernorm")
-    style = replace(LLAMA, norms=names, query_key_norm=QueryKeyNorm.HEAD)
+    bias = reader.boolean("attention_bias")
+    style = replace(LLAMA, norms=names, query_bias=bias, output_bias=bias, query_key_norm=QueryKeyNorm.HEAD)
     attention = grouped_query(reader, hidden_size)
     inner = attention.num_attention_heads * attention.head_dim
     gate = linear("self_attn.gate_proj", inner, hidden_size)
@@ -165,7 +166,8 @@ def minicpm3(reader: Reader) -> Architecture:
     attention = latent_attention(reader)
     bias = reader.boolean("attention_bias")
     block: AttentionBlock = attention, latent_tensors(attention, hidden_size, bias=bias)
-    return llama_like(reader, attention=lambda _: block)
+    mlp = dense(reader, bias=reader.boolean("mlp_bias"))
+    return llama_like(reader, mlp=mlp, attention=lambda _: block)
 
 
 def chatglm(reader: Reader) -> Architecture:
