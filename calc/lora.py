@@ -22,9 +22,12 @@ ALL_LINEAR, ATTENTION, QUERY_VALUE = "all-linear", "attention", "q-v"
 ROUTERS_WITHOUT_MODULE = ("router",)
 """gpt-oss keeps its router's matrix as a plain parameter (``GptOssTopKRouter``), which PEFT does not adapt."""
 
-_BLOCKS = {"self_attn", "self_attention", "attn", "attention", "cross_attn"}
-_FUSED = {"query_key_value", "qkv_proj", "Wqkv", "c_attn", "qkv"}
-_QUERY_VALUE = {"q_proj", "v_proj", "q_b_proj", "kv_b_proj"} | _FUSED
+_BLOCKS = {"self_attn", "self_attention", "attn", "attention", "cross_attn", "SelfAttention", "EncDecAttention"}
+_SHARED_BLOCKS = {"mixer", "temporal_block"}
+"""Hybrids name attention and recurrence alike (Nemotron-H, RecurrentGemma): only the projections tell them apart."""
+_PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
+_FUSED = {"query_key_value", "qkv_proj", "Wqkv", "wqkv", "c_attn", "qkv"}
+_QUERY_VALUE = {"q_proj", "v_proj", "q_b_proj", "kv_b_proj", "q", "v"} | _FUSED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -144,7 +147,9 @@ def _matches(module: str, name: str) -> bool:
 
 
 def _is_attention(module: str) -> bool:
-    return "indexer" not in module and not _BLOCKS.isdisjoint(module.split(".")[:-1])
+    *path, last = module.split(".")
+    shared = last in _PROJECTIONS and not _SHARED_BLOCKS.isdisjoint(path)
+    return "indexer" not in module and (shared or not _BLOCKS.isdisjoint(path))
 
 
 def _any(_: str) -> bool:

@@ -72,11 +72,27 @@ def test_separate_experts_have_one_adapter_each() -> None:
         ("deepseek-v2-lite", "q-v", 4_202_496),
         ("qwen3-30b-a3b", "attention", 13_369_344),
         ("jamba-1.5-mini", "attention", 1_703_936),
+        ("t5-small", "q-v", 589_824),
     ],
 )
 def test_attention_of_latent_mixture_and_hybrid_models_is_counted(model: str, targets: str, count: int) -> None:
     """Their attention adapters equal PEFT's at rank 16."""
     assert lora_parameters(architecture(model), rank=16, target_modules=targets) == count
+
+
+@pytest.mark.parametrize(
+    ("model", "modules", "each"),
+    [
+        ("internlm2-7b", 32, {"attention": (4096 + 6144) + (4096 + 4096), "q-v": 4096 + 6144}),
+        ("nemotron-3-nano-30b-a3b", 6, {"attention": 2 * (2688 + 4096) + 2 * (2688 + 256), "q-v": 6784 + 2944}),
+        ("nemotron-h-56b", 10, {"attention": 4 * 8192 + 2 * (8192 + 1024), "q-v": 16384 + 9216}),
+        ("recurrentgemma-2b", 8, {"attention": 4 * 2560 + 2 * (2560 + 256), "q-v": 5120 + 2816}),
+    ],
+)
+def test_attention_is_found_under_names_that_it_shares(model: str, modules: int, each: dict[str, int]) -> None:
+    """A ``mixer`` or ``temporal_block`` is attention where it holds queries, keys and values; ``wqkv`` holds all."""
+    for targets, dimensions in each.items():
+        assert lora_parameters(architecture(model), rank=16, target_modules=targets) == 16 * modules * dimensions
 
 
 def test_names_of_modules_are_accepted_alone_or_together() -> None:
