@@ -15,7 +15,7 @@ from math import prod
 from calc.architecture import Architecture, StoredType
 from calc.checkpoint import Checkpoint, StoredTensor, shown_name
 from calc.estimate import Note
-from calc.parameters import named_tensors
+from calc.parameters import name_count, named_tensors
 from calc.safetensors import Index
 
 _PACKED = re.compile(
@@ -24,6 +24,9 @@ _PACKED = re.compile(
     r"weight\.(absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+))$"
 )
 _BLOCKS = re.compile(r"_(blocks|scales)$")
+
+MOST_NAMES = 1_000_000
+"""Tensors that are listed to be compared: several times as many as any published model has."""
 
 
 def canonical(name: str) -> str:
@@ -64,6 +67,9 @@ def compare_with_architecture(
 
     ``whole`` is False where parts of the checkpoint were not opened: then nothing is missing, only not seen.
     """
+    if name_count(architecture) > MOST_NAMES:
+        note = Note(code="names_not_compared", params={"common": 0, "of": name_count(architecture)})
+        return _with_stored(architecture, list(checkpoint.tensors), whole=whole), [note]
     expected = {tensor.name: tensor.shape for tensor in named_tensors(architecture) if tensor.count == 1}
     stored: dict[str, list[StoredTensor]] = {}
     for tensor in checkpoint.tensors:

@@ -123,6 +123,24 @@ def named_tensors(architecture: Architecture) -> Iterator[Tensor]:
         yield from expanded(tensor)
 
 
+def name_count(architecture: Architecture) -> int:
+    """How many tensors ``named_tensors`` gives, without listing them: a hostile file may declare thousands of millions.
+
+    >>> from calc.hf_config import architecture_from_hf_config
+    >>> config = {"model_type": "llama", "hidden_size": 64, "intermediate_size": 128, "vocab_size": 100,
+    ...     "num_hidden_layers": 2, "num_attention_heads": 4}
+    >>> name_count(architecture_from_hf_config(config))
+    21
+    """
+    outside = sum(_names(tensor) for part in (_before, _after) for tensor in part(architecture))
+    layers = distinct_layers(architecture)
+    return outside + sum(times * sum(_names(tensor) for tensor in layer.tensors) for layer, times in layers)
+
+
+def _names(tensor: Tensor) -> int:
+    return tensor.count if tensor.name.count("*") == 1 else 1
+
+
 def expanded(tensor: Tensor) -> Iterator[Tensor]:
     """The tensors that a pattern with one ``*`` stands for; a pattern with several stays as it is.
 

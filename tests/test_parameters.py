@@ -11,8 +11,10 @@ from typing import Any
 import pytest
 
 from calc.architecture import Tensor, TensorKind
+from calc.checkpoint import Checkpoint
+from calc.compare import compare_with_architecture
 from calc.hf_config import architecture_from_hf_config
-from calc.parameters import count_parameters, expanded, named_tensors
+from calc.parameters import count_parameters, expanded, name_count, named_tensors
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "architectures.json").read_text())
 
@@ -37,7 +39,19 @@ def test_the_named_tensors_add_up_to_the_total(name: str) -> None:
     architecture = architecture_from_hf_config(GOLDEN[name]["config"])
     tensors = list(named_tensors(architecture))
     assert sum(tensor.parameters for tensor in tensors) == count_parameters(architecture).total
-    assert len({tensor.name for tensor in tensors}) == len(tensors)
+    assert len({tensor.name for tensor in tensors}) == len(tensors) == name_count(architecture)
+
+
+def test_thousands_of_millions_of_names_are_counted_and_not_listed() -> None:
+    """A file may declare ten thousand layers of a hundred thousand experts: a checkpoint is not compared with that."""
+    sizes = {"hidden_size": 8, "intermediate_size": 8, "vocab_size": 8, "num_attention_heads": 8}
+    mixture = {"num_hidden_layers": 10_000, "num_local_experts": 100_000, "num_experts_per_tok": 1}
+    architecture = architecture_from_hf_config({"model_type": "mixtral", **sizes, **mixture})
+    assert name_count(architecture) == 10_000 * (3 * 100_000 + 7) + 3
+    empty = Checkpoint(format="safetensors", tensors=(), metadata={})
+    compared, notes = compare_with_architecture(empty, architecture, whole=False)
+    assert compared is architecture
+    assert [note.code for note in notes] == ["names_not_compared"]
 
 
 def test_tensors_have_the_names_and_shapes_of_the_checkpoint() -> None:
