@@ -83,6 +83,36 @@ def test_falcon_40b_expands_its_heads_only_in_transformers() -> None:
     assert sizes["vllm"] == sizes["llama.cpp"] == sizes["exact"] == 4096 * 122_880
 
 
+def test_a_token_of_falcon_40b_takes_what_its_engine_caches() -> None:
+    """1,966,080 bytes in Transformers, which is meant where no engine is named; 122,880 in the others."""
+    architecture = model("falcon-40b")
+    assert kv_bytes_per_token(architecture) == 60 * 2 * 128 * 64 * 2 == 1_966_080
+    for engine in ("exact", "vllm", "llama.cpp"):
+        assert kv_bytes_per_token(architecture, engine=engine) == 60 * 2 * 8 * 64 * 2 == 122_880
+
+
+@pytest.mark.parametrize(
+    ("engine", "context", "full", "windowed"),
+    [
+        ("exact", 8192, 8192, 128),
+        ("exact", 100, 100, 100),
+        ("transformers", 8192, 8192, 127),
+        ("transformers", 100, 100, 100),
+        ("vllm", 8192, 8192, 9 * 16),  # 127 tokens before the current one touch at most nine blocks of 16
+        ("vllm", 8185, 8192, 9 * 16),
+        ("vllm", 100, 112, 112),
+        ("llama.cpp", 8192, 8192, 768),  # 128 and a batch of 512, padded to 256 cells
+        ("llama.cpp", 8185, 8192, 768),
+        ("llama.cpp", 600, 768, 768),
+        ("llama.cpp", 100, 256, 256),
+    ],
+)
+def test_gpt_oss_holds_its_windows_as_each_engine_does(engine: str, context: int, full: int, windowed: int) -> None:
+    """Twelve layers of 24 look back 128 tokens; a layer takes 2,048 bytes per token it holds."""
+    size = kv_cache_bytes(model("gpt-oss-20b"), context_tokens=context, engine=engine)
+    assert size == 2 * 8 * 64 * 2 * (12 * full + 12 * windowed)
+
+
 def test_vllm_rounds_up_to_blocks_of_16_tokens() -> None:
     """1,001 tokens take 63 blocks."""
     assert kv_cache_bytes(model(LLAMA), context_tokens=1001, engine="vllm") == 1008 * 131_072
