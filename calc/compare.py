@@ -1,9 +1,9 @@
 """Do the files hold what the configuration and the index say? Names and shapes, tensor by tensor.
 
 A quantized checkpoint stores several tensors for one matrix (``qweight``, ``scales`` …); they count as that matrix and
-their shapes are not compared. Files of composite models name their parts in more than one way
-(``language_model.model.layers``, ``model.language_model.layers``), so where hardly any name agrees the names are
-not compared at all, and a note says so.
+their shapes are not compared. Files name the frame around the layers in more than one way (``h.0``, ``transformer.h.0``;
+``language_model.model.layers``, ``model.language_model.layers``): it is left out of the comparison. Where hardly any
+name agrees even so, the names are not compared at all, and a note says so.
 """
 
 import re
@@ -24,18 +24,25 @@ _PACKED = re.compile(
     r"weight\.(absmax|quant_map|nested_absmax|nested_quant_map|quant_state\.\w+))$"
 )
 _BLOCKS = re.compile(r"_(blocks|scales)$")
+_FRAME = re.compile(r"(?:^|(?<=\.))(model|transformer|language_model|backbone)\.")
 
-MOST_NAMES = 1_000_000
+BUFFERS = ("e_score_correction_bias",)
+"""Stored tensors that are loaded and are no parameters."""
+
+WHOLE = ("F64", "F32", "F16", "BF16", "F8_E4M3", "F8_E5M2")
+"""Types that hold one number for each element of the matrix."""
+
+MOST_NAMES = 200_000
 """Tensors that are listed to be compared: several times as many as any published model has."""
 
 
 def canonical(name: str) -> str:
-    """The matrix that a stored tensor is part of.
+    """The matrix that a stored tensor is part of, without the frame around it.
 
-    >>> canonical("h.0.q_proj.qweight"), canonical("mlp.experts.gate_up_proj_blocks"), canonical("norm.weight")
+    >>> canonical("model.h.0.q_proj.qweight"), canonical("mlp.experts.gate_up_proj_blocks"), canonical("norm.weight")
     ('h.0.q_proj.weight', 'mlp.experts.gate_up_proj', 'norm.weight')
     """
-    return _BLOCKS.sub("", _PACKED.sub(".weight", name))
+    return _FRAME.sub("", _BLOCKS.sub("", _PACKED.sub(".weight", name)))
 
 
 def compare_index(index: Index, parts: Mapping[str, Checkpoint]) -> tuple[bool, list[Note]]:
@@ -70,7 +77,8 @@ def compare_with_architecture(
     if name_count(architecture) > MOST_NAMES:
         note = Note(code="names_not_compared", params={"common": 0, "of": name_count(architecture)})
         return _with_stored(architecture, list(checkpoint.tensors), whole=whole), [note]
-    expected = {tensor.name: tensor.shape for tensor in named_tensors(architecture) if tensor.count == 1}
+    wanted = [tensor for tensor in named_tensors(architecture) if tensor.count == 1]
+    expected = {canonical(tensor.name): (tensor.name, tensor.shape) for tensor in wanted}
     stored: dict[str, list[StoredTensor]] = {}
     for tensor in checkpoint.tensors:
         stored.setdefault(canonical(tensor.name), []).append(tensor)
@@ -82,7 +90,8 @@ def compare_with_architecture(
     notes += _shapes(expected, stored)
     extra = [tensor for name in stored.keys() - expected.keys() for tensor in stored[name]]
     notes += _extra(architecture, extra)
-    loaded = [tensor for name, tensors in stored.items() if name in expected for tensor in tensors]
+    known = [name for name in stored if name in expected or name.endswith(BUFFERS)]
+    loaded = [tensor for name in known for tensor in stored[name]]
     if architecture.tie_word_embeddings and not any(_is_head(tensor.name) for tensor in extra):
         notes.append(Note(code="head_tied"))
     return _with_stored(architecture, loaded, whole=whole), notes
@@ -100,21 +109,25 @@ def types_of(tensors: list[StoredTensor]) -> tuple[StoredType, ...]:
     return tuple(StoredType(name, elements, size) for name, (_, elements, size) in rows.items())
 
 
-def _missing(expected: Mapping[str, tuple[int, ...]], stored: Mapping[str, object]) -> list[Note]:
-    names = [name for name in expected if name not in stored]
+Expected = Mapping[str, tuple[str, tuple[int, ...]]]
+"""Name and shape of each tensor that a configuration implies, by its name without the frame."""
+
+
+def _missing(expected: Expected, stored: Mapping[str, object]) -> list[Note]:
+    names = [name for key, (name, _) in expected.items() if key not in stored]
     if not names:
         return []
     return [Note(code="tensors_missing", params={"missing": len(names), "first": shown_name(names[0])})]
 
 
-def _shapes(expected: Mapping[str, tuple[int, ...]], stored: Mapping[str, list[StoredTensor]]) -> list[Note]:
-    for name, shape in expected.items():
-        found = stored.get(name, [])
-        if len(found) == 1 and found[0].name == name and found[0].dtype[0] in "FB":
-            other = found[0].shape
-            if prod(other) != prod(shape) and "F4" not in found[0].dtype:
-                params = {"tensor": shown_name(name), "stored": _shape(other), "declared": _shape(shape)}
-                return [Note(code="shape_differs", params=params)]
+def _shapes(expected: Expected, stored: Mapping[str, list[StoredTensor]]) -> list[Note]:
+    """The first tensor that has another number of elements; its axes may be in another order."""
+    for key, (name, shape) in expected.items():
+        found = stored.get(key, [])
+        whole = len(found) == 1 and found[0].dtype in WHOLE and not _PACKED.search(found[0].name)
+        if whole and prod(found[0].shape) != prod(shape):
+            params = {"tensor": shown_name(name), "stored": _shape(found[0].shape), "declared": _shape(shape)}
+            return [Note(code="shape_differs", params=params)]
     return []
 
 
@@ -131,7 +144,7 @@ def _extra(architecture: Architecture, extra: list[StoredTensor]) -> list[Note]:
     head = [tensor for tensor in extra if _is_head(tensor.name)] if architecture.tie_word_embeddings else []
     if head:
         notes.append(Note(code="tied_head_stored", params={"stored_bytes": sum(tensor.bytes for tensor in head)}))
-    rest = [tensor for tensor in extra if tensor not in head]
+    rest = [tensor for tensor in extra if tensor not in head and not tensor.name.endswith(BUFFERS)]
     if rest:
         first = min(tensor.name for tensor in rest)
         params: dict[str, int | str] = {"count": len(rest), "stored_bytes": sum(tensor.bytes for tensor in rest)}

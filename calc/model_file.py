@@ -216,6 +216,8 @@ def _from_checkpoint(pieces: list[Piece]) -> OpenedModel:
     if architecture is not None and checkpoint is not None:
         architecture, found_notes = compare_with_architecture(checkpoint, architecture, whole=whole)
         notes += found_notes
+    if architecture is not None and not architecture.stored:
+        notes.append(Note(code="stored_format_unknown"))
     return OpenedModel(
         name=_name(configs, pieces),
         format="safetensors" if parts or indexes else "config",
