@@ -1,9 +1,9 @@
 """Do the files hold what the configuration and the index say? Names and shapes, tensor by tensor.
 
 A quantized checkpoint stores several tensors for one matrix (``qweight``, ``scales`` …); they count as that matrix and
-their shapes are not compared. Files name the frame around the layers in more than one way (``h.0``, ``transformer.h.0``;
-``language_model.model.layers``, ``model.language_model.layers``): it is left out of the comparison. Where hardly any
-name agrees even so, the names are not compared at all, and a note says so.
+their shapes are not compared. Files name the frame around the layers in more than one way (``h.0`` or
+``transformer.h.0``, ``language_model.model.layers`` or ``model.language_model.layers``): it is left out of the
+comparison. Where hardly any name agrees even so, the names are not compared at all, and a note says so.
 """
 
 import re

@@ -73,8 +73,8 @@ FILE_NOTES: Final[Mapping[str, str]] = {
     "tensors_not_in_part": "{missing} tensores no están en el archivo que dice el índice; el primero es «{first}».",
     "parts_not_opened": "Faltan por abrir {missing} de las {of} partes del modelo; la primera es «{first}».",
     "total_size_differs": "El índice declara {declared_bytes} y las partes suman {stored_bytes}.",
-    "stored_format_unknown": "La configuración no basta para saber cuántos bytes ocupan los pesos guardados: hacen falta "
-    "los archivos.",
+    "stored_format_unknown": "La configuración no basta para saber cuántos bytes ocupan los pesos guardados: hacen "
+    "falta los archivos.",
     "shape_differs": "«{tensor}» mide {stored} en el archivo y {declared} según la configuración.",
     "names_not_compared": "Los nombres de los tensores no son los que usa Transformers ({common} de {of} coinciden): "
     "no se comparan uno a uno.",
