@@ -18,7 +18,7 @@ test: lint build
 	$(PYTHON) -m pytest
 
 lint: .venv/ready
-	$(PYTHON) -m ruff check .
+	$(PYTHON) -m ruff check --no-cache .
 	$(PYTHON) -m ruff format --check .
 	$(PYTHON) -m mypy
 

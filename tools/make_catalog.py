@@ -26,10 +26,9 @@ HERE = Path(__file__).parent
 TARGET = HERE.parent / "calc/catalog/models.json"
 sys.path.insert(0, str(HERE.parent))
 
-from calc.parameters import count_parameters  # noqa: E402
-
 from calc.errors import CalcError  # noqa: E402
 from calc.hf_config import architecture_from_hf_config  # noqa: E402
+from calc.parameters import count_parameters  # noqa: E402
 
 RETRIEVED = "2026-12-01"
 TRANSFORMERS = "v5.24.0"
