@@ -26,7 +26,7 @@ from calc.architecture import (
     Tower,
 )
 from calc.checkpoint import InvalidFile
-from calc.description import KINDS, PARTS, VERSION
+from calc.description import KINDS, LONGEST_NAME, PARTS, VERSION
 from calc.errors import InvalidInput
 from calc.json_door import load_json
 
@@ -125,7 +125,7 @@ class _Item:
     def flag(self) -> bool:
         return self.integer(0, 1) == 1
 
-    def text(self, most: int = 200) -> str:
+    def text(self, most: int = LONGEST_NAME) -> str:
         if not isinstance(self.value, str) or len(self.value) > most or not self.value.isprintable():
             raise self.refuse()
         return self.value

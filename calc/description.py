@@ -26,8 +26,11 @@ from calc.architecture import (
     Tensor,
     TensorKind,
 )
+from calc.checkpoint import shown_name
 
 VERSION: Final = "1"
+LONGEST_NAME: Final = 200
+
 KINDS: Final = tuple(TensorKind)
 PARTS: Final[dict[str, type[Any]]] = {
     "g": GroupedQueryAttention,
@@ -58,7 +61,7 @@ def _document(name: str, architecture: Architecture) -> dict[str, Any]:
     layers = _Table()
     runs = [(layers.index(_layer(layer, tensors)), len(list(same))) for layer, same in groupby(architecture.layers)]
     return {
-        "n": name[:100],
+        "n": _printable(name),
         "t": architecture.model_type,
         "h": architecture.hidden_size,
         "v": architecture.vocab_size,
@@ -75,6 +78,11 @@ def _document(name: str, architecture: Architecture) -> dict[str, Any]:
         "l": layers.rows,
         "k": tensors.rows,
     }
+
+
+def _printable(name: str) -> str:
+    """A name as ``load`` takes it: what is too long or cannot be printed is shortened and escaped."""
+    return name if name.isprintable() and len(name) <= LONGEST_NAME else shown_name(name)
 
 
 class _Table:
@@ -108,7 +116,7 @@ def _folded(runs: Sequence[tuple[int, int]]) -> list[Any]:
 
 
 def _tensor(tensor: Tensor) -> list[Any]:
-    row: list[Any] = [tensor.name, list(tensor.shape), KINDS.index(tensor.kind)]
+    row: list[Any] = [_printable(tensor.name), list(tensor.shape), KINDS.index(tensor.kind)]
     if tensor.count != 1 or tensor.active is not None:
         row += [tensor.count, tensor.active]
     return row
