@@ -31,6 +31,9 @@ from calc.checkpoint import shown_name
 VERSION: Final = "1"
 LONGEST_NAME: Final = 200
 
+LONGEST_IN_LINK: Final = 6000
+"""A longer text is not put into an address: the model then stays in the page that opened it."""
+
 KINDS: Final = tuple(TensorKind)
 PARTS: Final[dict[str, type[Any]]] = {
     "g": GroupedQueryAttention,

@@ -26,8 +26,11 @@ _BLOCKS = {"self_attn", "self_attention", "attn", "attention", "cross_attn", "Se
 _SHARED_BLOCKS = {"mixer", "temporal_block"}
 """Hybrids name attention and recurrence alike (Nemotron-H, RecurrentGemma): only the projections tell them apart."""
 _PROJECTIONS = {"q_proj", "k_proj", "v_proj", "o_proj"}
+_GGUF_PREFIX = "attn_"
+"""GGUF has no modules: ``blk.0.attn_q``, ``blk.0.attn_output``."""
 _FUSED = {"query_key_value", "qkv_proj", "Wqkv", "wqkv", "c_attn", "qkv"}
 _QUERY_VALUE = {"q_proj", "v_proj", "q_b_proj", "kv_b_proj", "q", "v"} | _FUSED
+_QUERY_VALUE |= {"attn_q", "attn_v", "attn_qkv", "attn_q_b", "attn_k_b", "attn_v_b", "attn_kv_b"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -149,7 +152,7 @@ def _matches(module: str, name: str) -> bool:
 def _is_attention(module: str) -> bool:
     *path, last = module.split(".")
     shared = last in _PROJECTIONS and not _SHARED_BLOCKS.isdisjoint(path)
-    return "indexer" not in module and (shared or not _BLOCKS.isdisjoint(path))
+    return "indexer" not in module and (shared or last.startswith(_GGUF_PREFIX) or not _BLOCKS.isdisjoint(path))
 
 
 def _any(_: str) -> bool:

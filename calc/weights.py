@@ -7,11 +7,14 @@ head).
 
 GGUF types quantize the token table as well and keep one-dimensional tensors in 32 bits; llama.cpp gives the head (the
 token table where it is the head) a finer type: Q6_K, Q5_K in files of 1 to 3 bits, Q8_0 where a row is not a multiple
-of 256 (``llama_tensor_get_type``). Mixed file types (Q4_K_M) raise other tensors too and are a little larger than this.
+of 256 (``llama_tensor_get_type``). A matrix whose rows are not whole blocks of 256 falls back to a type in blocks of 32
+(``FALLBACK``), and to float16 where they are not whole blocks of 32 either. Mixed file types (Q4_K_M) raise other
+tensors too and are a little larger than this.
 """
 
+from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from math import prod
 
@@ -25,15 +28,24 @@ from calc.inventory import has_experts, loaded_tensors
 
 _LOW_BIT = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs"}
 
+FALLBACK: Mapping[str, str] = {
+    **dict.fromkeys(("q2_k", "q3_k", "iq3_s", "iq3_xxs", "iq4_xs", *_LOW_BIT), "iq4_nl"),
+    **{"q4_k": "q5_0", "q5_k": "q5_1", "q6_k": "q8_0", "tq1_0": "q4_0", "tq2_0": "q4_0"},
+}
+"""What llama.cpp stores a matrix in where its rows are not whole blocks of the type asked for
+(``llama_tensor_get_type``, src/llama-quant.cpp, read on 2026-12-01)."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WeightCount:
-    """Parameters that a format quantizes, their scales, those of a head with its own type, and those left alone."""
+    """Parameters that a format quantizes, their scales, those of a head with its own type, those left alone, and
+    those of each type that a GGUF falls back to."""
 
     quantized: int
     scales: int
     head: int
     kept: int
+    fallen: Mapping[str, int] = field(default_factory=dict)
 
 
 def count_weights(architecture: Architecture, dtype: DType) -> WeightCount:
@@ -41,16 +53,30 @@ def count_weights(architecture: Architecture, dtype: DType) -> WeightCount:
     experts_only = dtype.family == "microscaling" and has_experts(architecture)
     head = _head_kind(architecture) if head_dtype(architecture, dtype) else None
     quantized = scales = kept = finer = 0
+    fallen: Counter[str] = Counter()
     for tensor, times in loaded_tensors(architecture):
         elements = prod(tensor.shape)
         if tensor.kind is head:
             finer += times * elements
-        elif dtype.quantized and _applies(dtype, tensor, experts_only=experts_only):
+        elif not (dtype.quantized and _applies(dtype, tensor, experts_only=experts_only)):
+            kept += times * elements
+        elif (other := fallback(dtype, tensor.shape)) is not dtype:
+            fallen[other.name] += times * elements
+        else:
             quantized += times * elements
             scales += times * dtype.groups(tensor.shape)
-        else:
-            kept += times * elements
-    return WeightCount(quantized=quantized, scales=scales, head=finer, kept=kept)
+    return WeightCount(quantized=quantized, scales=scales, head=finer, kept=kept, fallen=fallen)
+
+
+def fallback(dtype: DType, shape: tuple[int, ...]) -> DType:
+    """The type that a matrix really gets in a GGUF: the one asked for, if its rows are whole blocks of it.
+
+    >>> fallback(DTYPES["q4_k"], (128, 896)).name, fallback(DTYPES["q4_k"], (128, 1024)).name
+    ('q5_0', 'q4_k')
+    """
+    while dtype.family == "gguf" and shape[-1] % dtype.group:
+        dtype = DTYPES[FALLBACK.get(dtype.name, "float16")]
+    return dtype
 
 
 def head_dtype(architecture: Architecture, dtype: DType) -> DType | None:
@@ -73,7 +99,7 @@ def _head_kind(architecture: Architecture) -> TensorKind:
 
 def _applies(dtype: DType, tensor: Tensor, *, experts_only: bool) -> bool:
     if tensor.kind is TensorKind.LINEAR:
-        return not experts_only or ("experts" in tensor.name and "shared" not in tensor.name)
+        return not experts_only or tensor.active is not None  # of routed experts, a token uses some
     return dtype.quantizes_embeddings and tensor.kind in (TensorKind.EMBEDDING, TensorKind.HEAD)
 
 
@@ -98,9 +124,14 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
     values = {"P_q": count.quantized, "q": whole(dtype.value_bits)}
     scales = {"N_s": count.scales, "q_s": whole(dtype.scale_bits)}
     head = {"P_h": count.head, "q_h": whole((head_dtype(architecture, dtype) or dtype).bits)}
+    fallen = (
+        _exact(f"weights/{name}", "P_q * q / 8", {"P_q": number, "q": whole(DTYPES[name].bits)}, ("gguf-mixes",))
+        for name, number in count.fallen.items()
+    )
     parts = (
         _exact("weights", "P_q * q / 8", values, config),
         _exact("weights/scales", "N_s * q_s / 8", scales, (dtype.source,)),
+        *fallen,
         _exact("weights/head", "P_h * q_h / 8", head, ("gguf-mixes",)),
         _exact("weights/unquantized", "P_u * q_u / 8", {"P_u": count.kept, "q_u": dtype.kept_bits}, ("hf-config",)),
     )

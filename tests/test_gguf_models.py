@@ -15,14 +15,17 @@ import pytest
 
 from calc.architecture import Architecture, GroupedQueryAttention
 from calc.checkpoint import Checkpoint, InvalidFile, StoredTensor
+from calc.dtypes import DTYPES
 from calc.errors import UnsupportedArchitecture
 from calc.gguf import read_header
 from calc.gguf.families import KNOWN
 from calc.gguf.model import architecture_from_gguf
 from calc.hf_config import architecture_from_hf_config
 from calc.kv_cache import kv_bytes_per_token, kv_cache_bytes, state_bytes
+from calc.lora import lora_parameters
 from calc.model_sheet import sheet_of_architecture
 from calc.parameters import count_parameters
+from calc.weights import weight_components
 from tests.gguf_files import Keys, common_keys, header, shapes_of
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "architectures.json").read_text("utf-8"))
@@ -257,6 +260,25 @@ def test_the_sheet_of_a_gguf_weighs_what_the_file_holds() -> None:
     sheet = sheet_of_architecture("x", model)
     assert sheet.total is not None
     assert sheet.weights_bytes == 2 * sheet.total
+
+
+@pytest.mark.parametrize("name", ["llama3.2-1b", "qwen3-8b", "mixtral-8x7b", "gemma2-2b"])
+@pytest.mark.parametrize("targets", ["all-linear", "attention", "q-v"])
+def test_an_adapter_is_as_large_on_either_road(name: str, targets: str) -> None:
+    """The same matrices get an adapter under the names of a GGUF, each expert its own."""
+    ours = architecture_from_gguf(converted(name, *MODELS[name]))
+    assert lora_parameters(ours, rank=16, target_modules=targets) == lora_parameters(
+        text_model(name)[1], rank=16, target_modules=targets
+    )
+
+
+@pytest.mark.parametrize("name", ["llama3.2-1b", "mixtral-8x7b", "gpt-oss-20b"])
+@pytest.mark.parametrize("precision", ["float16", "int8", "mxfp4", "q4_k"])
+def test_weights_are_as_large_on_either_road(name: str, precision: str) -> None:
+    """A precision quantizes the same matrices whatever their names; gpt-oss turns its rows of 5760 into rows of 2880."""
+    models = architecture_from_gguf(converted(name, *MODELS[name])), text_model(name)[1]
+    ours, theirs = (sum(part.bytes for part in weight_components(one, DTYPES[precision])) for one in models)
+    assert ours == pytest.approx(theirs, rel=0.005)
 
 
 def test_every_family_is_one_of_llama_cpp() -> None:

@@ -49,12 +49,12 @@ def is_parameter(name: str, family: str) -> bool:
 
 
 def tensor_of(keys: Keys, stored: StoredTensor, name: str) -> Tensor:
-    """One tensor; experts stacked along a first axis are as many tensors as there are experts."""
+    """One tensor; experts stacked along a first axis become as many matrices (``exps.*.ffn_up_exps.weight``)."""
     stem = name.removesuffix(".weight").removesuffix(".bias").rsplit(".", 1)[-1]
     if stem.endswith("_exps") and len(stored.shape) > 1:
         experts, *shape = stored.shape
         used = keys.integer("expert_used_count", maximum=experts)
-        return Tensor(name=name, shape=tuple(shape), kind=_kind(name), count=experts, active=used)
+        return Tensor(name=f"exps.*.{name}", shape=tuple(shape), kind=_kind(name), count=experts, active=used)
     return Tensor(name=name, shape=stored.shape, kind=_kind(name))
 
 
