@@ -275,7 +275,7 @@ def test_an_adapter_is_as_large_on_either_road(name: str, targets: str) -> None:
 @pytest.mark.parametrize("name", ["llama3.2-1b", "mixtral-8x7b", "gpt-oss-20b"])
 @pytest.mark.parametrize("precision", ["float16", "int8", "mxfp4", "q4_k"])
 def test_weights_are_as_large_on_either_road(name: str, precision: str) -> None:
-    """A precision quantizes the same matrices whatever their names; gpt-oss turns its rows of 5760 into rows of 2880."""
+    """A precision quantizes the same matrices whatever their names; gpt-oss turns rows of 5760 into rows of 2880."""
     models = architecture_from_gguf(converted(name, *MODELS[name])), text_model(name)[1]
     ours, theirs = (sum(part.bytes for part in weight_components(one, DTYPES[precision])) for one in models)
     assert ours == pytest.approx(theirs, rel=0.005)
