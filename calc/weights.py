@@ -30,7 +30,11 @@ _LOW_BIT = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs"}
 
 FALLBACK: Mapping[str, str] = {
     **dict.fromkeys(("q2_k", "q3_k", "iq3_s", "iq3_xxs", "iq4_xs", *_LOW_BIT), "iq4_nl"),
-    **{"q4_k": "q5_0", "q5_k": "q5_1", "q6_k": "q8_0", "tq1_0": "q4_0", "tq2_0": "q4_0"},
+    "q4_k": "q5_0",
+    "q5_k": "q5_1",
+    "q6_k": "q8_0",
+    "tq1_0": "q4_0",
+    "tq2_0": "q4_0",
 }
 """What llama.cpp stores a matrix in where its rows are not whole blocks of the type asked for
 (``llama_tensor_get_type``, src/llama-quant.cpp, read on 2026-12-01)."""

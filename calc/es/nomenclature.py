@@ -92,7 +92,9 @@ SYMBOLS: Final[Mapping[str, str]] = {
 def component_name(name: str) -> str:
     """The Spanish name of a component or of a finer part of one.
 
-    >>> component_name("weights/scales"), component_name("activations/anything")
-    ('Escalas de la cuantización', 'Activaciones')
+    >>> component_name("weights/scales"), component_name("activations/anything"), component_name("weights/q5_0")
+    ('Escalas de la cuantización', 'Activaciones', 'Pesos en Q5_0')
     """
-    return COMPONENTS.get(name) or COMPONENTS[name.partition("/")[0]]
+    whole, _, part = name.partition("/")
+    words = COMPONENTS.get(name) or COMPONENTS[whole]
+    return f"{words} en {part.upper()}" if whole == "weights" and part and name not in COMPONENTS else words
