@@ -27,6 +27,9 @@ from calc.model_sheet import SHEET, model_sheet, sheet_json
 SHOWN: Final = 60
 """How much of a wrong argument an error repeats."""
 
+SPACES: Final = "\u00a0\u202f"
+"""Spaces of Spanish numbers, which Python does not call printable."""
+
 
 @dataclass(slots=True)
 class Arguments:
@@ -61,9 +64,14 @@ def fail(calculator: str, error: CalcError) -> int:
     flag = isinstance(error, InvalidInput) and error.place and calculator != SHEET
     where = f"--{error.place}: " if flag else ""
     name = f"calc {calculator}" if calculator in (*CALCULATORS, SHEET) else "calc"
-    line = " ".join(f"{name}: {where}{es.error_text(error)}".splitlines())
-    print(line, file=sys.stderr)
+    complain(f"{name}: {where}{es.error_text(error)}")
     return 2
+
+
+def complain(text: str) -> None:
+    """Write one line on standard error; what a terminal would obey (an escape, half a character) is written out."""
+    line = "".join(one if one.isprintable() or one in SPACES else ascii(one)[1:-1] for one in text)
+    print(line, file=sys.stderr)
 
 
 def read_arguments(given: Sequence[str]) -> Arguments:
@@ -207,18 +215,23 @@ def speak_utf8() -> None:
     """Write UTF-8 whatever the terminal declares: Spanish and its no-break spaces fit in no older encoding."""
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, TextIOWrapper):
-            stream.reconfigure(encoding="utf-8")
+            stream.reconfigure(encoding="utf-8", errors="backslashreplace")
 
 
 def program() -> int:
-    """The command as a process: UTF-8 out, and silence when whoever reads (``head``) has gone."""
+    """The command as a process: UTF-8 out, silence when whoever reads (``head``) has gone, one line when nobody can."""
     speak_utf8()
+    if sys.stdout is None or sys.stderr is None:
+        return 1
     try:
         status = main()
         sys.stdout.flush()
-    except BrokenPipeError:
+    except OSError as problem:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
+        if isinstance(problem, BrokenPipeError):
+            return 0
+        complain("calc: No se puede escribir el resultado.")
+        return 1
     return status
 
 

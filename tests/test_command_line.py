@@ -160,7 +160,10 @@ def test_inputs_can_be_given_again(answer: Any, name: str) -> None:
         ),
         ("gpu --workload train", "calc gpu: --workload: «train» no es una de las opciones. ¿Se buscaba training?"),
         ("entrena", "calc: No hay ninguna calculadora «entrena». ¿Se buscaba entrenar?"),
-        ("xyz", "calc: No hay ninguna calculadora «xyz». Se admite gpu, entrenar, acumulacion, inferencia, lora o modelo."),
+        (
+            "xyz",
+            "calc: No hay ninguna calculadora «xyz». Se admite gpu, entrenar, acumulacion, inferencia, lora o modelo.",
+        ),
         ("lora --config nada.json", "calc lora: --config: No se puede leer «nada.json»."),
         ("entrenar --config x", "calc entrenar: --config: No existe esta opción."),
     ],
@@ -247,3 +250,34 @@ def test_the_module_runs_as_a_program() -> None:
     bad = subprocess.run([*command, "--steps", "x"], cwd=ROOT, capture_output=True, check=False)
     assert (bad.returncode, bad.stdout) == (2, b"")
     assert "Debe ser un número" in bad.stderr.decode()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ([b"--model", b"\xff\xfe"], "\\udcff\\udcfe"),
+        ([b"--model", b"\x1b[31mred"], "\\x1b[31mred"),
+        ([b"--config", b"no\xff.json"], "udcff.json"),
+    ],
+)
+def test_what_a_terminal_would_obey_is_written_out(arguments: list[bytes], words: str) -> None:
+    """Escapes and half characters of an argument come back as text, in one line, with exit status 2."""
+    command = [sys.executable.encode(), b"-m", b"calc", b"gpu", *arguments]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, check=False)
+    said = done.stderr.decode()
+    assert (done.returncode, done.stdout, said.count("\n")) == (2, b"", 1)
+    assert words in said
+    assert said.strip().replace("\u202f", " ").replace("\u00a0", " ").isprintable()
+
+
+def test_a_full_disk_is_one_line() -> None:
+    """An answer that cannot be written is said in one line, and the exit status is not 0."""
+    with Path("/dev/full").open("wb") as full:
+        done = subprocess.run([sys.executable, "-m", "calc", "gpu"], cwd=ROOT, stdout=full, stderr=-1, check=False)
+    assert done.returncode == 1
+    assert done.stderr.decode() == "calc: No se puede escribir el resultado.\n"
+
+
+def test_minus_zero_is_zero(answer: Any) -> None:
+    """«-0» is no negative number."""
+    assert answer("gpu --runtime -0")["total_bytes"] == answer("gpu --runtime 0")["total_bytes"]

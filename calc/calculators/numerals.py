@@ -88,5 +88,7 @@ def _body(text: str, place: str) -> str:
     if _EXPONENT.fullmatch(body):
         raise InvalidInput("exponent", place=place)
     if body.startswith("-") and _DECIMAL.fullmatch(body[1:].strip()):
-        raise InvalidInput("negative", place=place)
+        if body.strip("-0 .,"):
+            raise InvalidInput("negative", place=place)
+        return body[1:].strip()
     return body.removeprefix("+")

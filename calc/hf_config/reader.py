@@ -12,6 +12,7 @@ Three rules decide what an absent key means:
 An explicit ``null`` is a value of its own: only the ``optional_`` getters take it.
 """
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Final
@@ -29,16 +30,18 @@ _ABSENT: Final = object()
 def shown(value: object) -> str:
     """A short, safe text of a refused value (an int of a million digits has no ``str``).
 
-    >>> shown(-3), shown(10**5000), shown("x" * 100)[:8]
-    ('-3', '> 10^4999', "'xxxxxxx")
+    >>> shown(-3), shown(10**5000), shown("x" * 100)[:8], shown(None), shown({})
+    ('-3', '> 10^4999', "'xxxxxxx", 'null', '{…}')
     """
     if isinstance(value, int) and value.bit_length() > 128:
         exponent = (value.bit_length() - 1) * 30103 // 100_000
         return f"< -10^{exponent}" if value < 0 else f"> 10^{exponent}"
-    if isinstance(value, int | float | str | None):
+    if value is None or isinstance(value, bool):
+        return json.dumps(value)
+    if isinstance(value, int | float | str):
         text = repr(value[:_SHOWN]) if isinstance(value, str) else repr(value)
         return text if len(text) <= _SHOWN else text[:_SHOWN] + " …"
-    return type(value).__name__
+    return "{…}" if isinstance(value, Mapping) else "[…]"
 
 
 @dataclass(frozen=True, slots=True)
