@@ -1,7 +1,8 @@
 """JSON from outside: one object, bounded before it is parsed, so that no file can exhaust the machine.
 
 Refused with a code and a place: what is not UTF-8, a repeated key, nesting that is too deep, more values than any real
-file has (counted on the bytes, before an object is made), integers of more than 20 digits, numbers that are not finite.
+file has (counted on the bytes, before an object is made), integers of more than 20 digits, numbers that are not finite
+(but in a configuration, where Python's ``Infinity`` is usual: ``time_step_limit`` of Mamba 2).
 """
 
 import json
@@ -20,8 +21,8 @@ MAX_NUMBER: Final = 40
 """Longest number in characters; integers may have 20 digits, as many as 2^64 has."""
 
 
-def load_json(data: bytes, *, place: str) -> dict[str, Any]:
-    """Parse one JSON object.
+def load_json(data: bytes, *, place: str, finite: bool = True) -> dict[str, Any]:
+    """Parse one JSON object; ``finite=False`` lets ``Infinity`` and ``NaN`` in as floats.
 
     >>> load_json(b'{"a": 1}', place="config.json")
     {'a': 1}
@@ -44,8 +45,8 @@ def load_json(data: bytes, *, place: str) -> dict[str, Any]:
             text,
             object_pairs_hook=_unique_keys,
             parse_int=_integer,
-            parse_float=_decimal,
-            parse_constant=_no_constant,
+            parse_float=_decimal if finite else _any_decimal,
+            parse_constant=_no_constant if finite else float,
         )
     except json.JSONDecodeError as error:
         raise InvalidFile("not_json", place=place, line=error.lineno, column=error.colno) from None
@@ -78,6 +79,10 @@ def _decimal(digits: str) -> float:
     if not isfinite(value):
         raise InvalidFile("bad_number", place=digits[:24])
     return value
+
+
+def _any_decimal(digits: str) -> float:
+    return float(digits) if len(digits) <= MAX_NUMBER else float("inf")
 
 
 def _no_constant(name: str) -> float:

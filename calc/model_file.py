@@ -117,7 +117,7 @@ def _json(data: bytes, size: int) -> tuple[str, Content]:
         raise InvalidFile("file_too_large", place="header", maximum_bytes=limit)
     if len(data) < size:
         raise more_bytes(size, have=len(data), file_bytes=size)
-    value = load_json(data[:size], place="json")
+    value = load_json(data[:size], place="json", finite=False)
     if "weight_map" in value:
         return "index", safetensors.index_from(value)
     return ("adapter_config" if is_adapter_config(value) else "config"), value

@@ -169,6 +169,16 @@ def test_a_damaged_configuration_is_refused_by_its_key() -> None:
         assemble([damaged])
 
 
+def test_infinity_is_usual_in_a_configuration() -> None:
+    """Mamba 2 is published with ``"time_step_limit": [0.0, Infinity]``; an infinite size is refused by its key."""
+    text = json.dumps({**CONFIG, "time_step_limit": [0.0, float("inf")], "other": float("nan")})
+    text = text[:-1] + ', "long": 0.' + "1" * 60 + "e5}"
+    assert opened(open_bytes("config.json", text.encode())).architecture is not None
+    damaged = open_bytes("config.json", json.dumps({**CONFIG, "hidden_size": float("inf")}).encode())
+    with pytest.raises(InvalidConfig, match="not_an_integer at hidden_size"):
+        assemble([damaged])
+
+
 def test_only_one_configuration_makes_a_model() -> None:
     """Two configurations are two models, and it is not for us to choose."""
     one = config()
