@@ -13,6 +13,8 @@ SILENCE_MS = 30_000
 """How long the worker may say nothing, starting or answering, before the page says that there is no result."""
 BUSY_MS = 200
 """How long an answer may take before the page says that it is being computed."""
+SCROLLS = "details[open] [data-scroll], [data-scroll]:not(details *)"
+"""What may be scrolled sideways and is on the screen."""
 ADDRESS_MS = 150
 """Pause after the last answer before the address is rewritten; browsers refuse to do that for every key."""
 
@@ -43,7 +45,7 @@ class Visit:
         self.fragment = None  # fragment that belongs to the answer on the screen
         self.restoring = None  # fragment that has to be put into the form first
         self.touched = set()  # names of the fields changed before Python could answer
-        self.shown = {}  # region -> HTML last put there
+        self.shown = {name: region.innerHTML for name, region in regions.items()}
         self.marked = {}  # field -> whether it is visible, and its error
         self.timers = {}
 
@@ -146,16 +148,21 @@ def refuse(error="no answer"):
 
 
 def show(answer):
-    """Put an answer in place, touching only what changed."""
+    """Put an answer in place, touching only what changed. All reading comes before all writing: one layout."""
+    changed = []
     for name, region in regions.items():
         html = getattr(answer.html, name, None)
         if html is None:
             region.setAttribute("data-stale", "")
-        else:
-            region.removeAttribute("data-stale")
-            if visit.shown.get(name) != html:
-                replace(region, html)
-                visit.shown[name] = html
+            continue
+        region.removeAttribute("data-stale")
+        if visit.shown[name] != html:
+            changed.append((region, html, remember(region)))
+            visit.shown[name] = html
+    for region, html, _ in changed:
+        region.innerHTML = html
+    for region, _, kept in changed:
+        restore(region, kept)
     for name, field in fields.items():
         now = answer.visible.includes(name), getattr(answer.field_errors, name, "")
         if visit.marked.get(name) != now:
@@ -166,15 +173,18 @@ def show(answer):
     later("address", ADDRESS_MS, write_address)
 
 
-def replace(region, html):
-    """Replace what a region holds, keeping what is open, focused and scrolled inside it."""
-    if region.innerHTML == html:
-        return
+def remember(region):
+    """Return what is open, focused and scrolled inside a region."""
     active = document.activeElement
     focus = place(active, region) if active and region.contains(active) else None
     opened = [place(d, region) for d in select("details[open]", region)]
-    scrolled = [(place(s, region), s.scrollLeft) for s in select("[data-scroll]", region) if s.scrollLeft]
-    region.innerHTML = html
+    scrolled = [(place(s, region), s.scrollLeft) for s in select(SCROLLS, region) if s.scrollLeft]
+    return focus, opened, scrolled
+
+
+def restore(region, kept):
+    """Open, focus and scroll again what was."""
+    focus, opened, scrolled = kept
     for where in opened:
         find(where, region, lambda details: details.setAttribute("open", ""))
     for where, left in scrolled:
