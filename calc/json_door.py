@@ -19,6 +19,8 @@ VALUES_EACH: Final = 12
 
 MAX_NUMBER: Final = 40
 """Longest number in characters; integers may have 20 digits, as many as 2^64 has."""
+MAX_DIGITS: Final = 100
+"""Most digits of an integer in a configuration: some hold 10^30 for «no limit»."""
 
 
 def load_json(data: bytes, *, place: str, finite: bool = True) -> dict[str, Any]:
@@ -44,7 +46,7 @@ def load_json(data: bytes, *, place: str, finite: bool = True) -> dict[str, Any]
         value = json.loads(
             text,
             object_pairs_hook=_unique_keys,
-            parse_int=_integer,
+            parse_int=_integer if finite else _any_integer,
             parse_float=_decimal if finite else _any_decimal,
             parse_constant=_no_constant if finite else float,
         )
@@ -79,6 +81,12 @@ def _decimal(digits: str) -> float:
     if not isfinite(value):
         raise InvalidFile("bad_number", place=digits[:24])
     return value
+
+
+def _any_integer(digits: str) -> int:
+    if len(digits) > MAX_DIGITS:
+        raise InvalidFile("bad_number", place=digits[:24])
+    return int(digits)
 
 
 def _any_decimal(digits: str) -> float:
