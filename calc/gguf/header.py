@@ -34,7 +34,7 @@ MAX_KEY = 2**16
 MAX_TEXT = 2**24
 MAX_NAME = 256
 MAX_DIMENSIONS = 4
-MAX_TENSORS = 65_536
+MAX_TENSORS = 32_768
 """llama.cpp stacks experts, so the largest models have two thousand."""
 MAX_ENTRIES = 65_536
 MAX_TEXTS = 2_000_000
