@@ -22,7 +22,8 @@ from calc.errors import CalcError, InvalidInput
 from calc.es.report import report, usage, usage_of, usage_of_sheet
 from calc.es.sheet import sheet_text
 from calc.local_files import open_models
-from calc.model_sheet import SHEET, model_sheet, sheet_json
+from calc.model_sheet import SHEET, model_sheet
+from calc.sheet_json import sheet_json
 
 SHOWN: Final = 60
 """How much of a wrong argument an error repeats."""

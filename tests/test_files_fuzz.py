@@ -19,7 +19,8 @@ from calc.description import dump
 from calc.errors import CalcError, InvalidInput
 from calc.es.sheet import sheet_text
 from calc.model_file import assemble
-from calc.model_sheet import model_sheet, sheet_json
+from calc.model_sheet import model_sheet
+from calc.sheet_json import sheet_json
 from tests.gguf_files import header
 from tests.opening import Sparse, open_sparse
 from tests.test_safetensors import written

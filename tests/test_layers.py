@@ -24,7 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         *("engines", "simple"),
     ),
     ("memory", "model_file"),
-    ("fit", "model_sheet", "local_files"),
+    ("fit", "model_sheet", "sheet_json", "local_files"),
     ("advice",),
     ("calculators",),
     ("es",),

@@ -13,8 +13,9 @@ from calc.estimate import Workload
 from calc.hf_config import architecture_from_hf_config
 from calc.memory import estimate_inference
 from calc.model_file import OpenedModel, Piece, assemble
-from calc.model_sheet import model_sheet, sheet_json
+from calc.model_sheet import model_sheet
 from calc.parameters import count_parameters, named_tensors
+from calc.sheet_json import sheet_json
 from calc.tree import Node
 from tests.opening import open_bytes
 from tests.test_safetensors import written
