@@ -148,7 +148,7 @@ def _uniform(laws: list[tuple[Law, int]], training: Training, terms: dict[str, N
         case "full":
             return f"L * {kept} + ({law.expression})"
         case "sqrt":
-            return f"sqrt(L) * {kept} + ceil(L / sqrt(L)) * ({law.expression})"
+            return f"ceil(sqrt(L)) * {kept} + ceil(L / ceil(sqrt(L))) * ({law.expression})"
         case "selective" if law.saved.get(SCORES):
             rest = polynomial({name: count for name, count in law.saved.items() if name != SCORES})
             return f"L * ({rest}) + {law.saved[SCORES]}*{SCORES}"
@@ -166,7 +166,7 @@ def _mixed(laws: list[tuple[Law, int]], training: Training, terms: dict[str, Num
         if training.checkpointing == "full":
             return f"L * {kept} + A"
         terms["A"] = _largest_segment(laws, sizes, ceil(total / segments))
-        return f"sqrt(L) * {kept} + A"
+        return f"ceil(sqrt(L)) * {kept} + A"
     scores = 0
     if training.checkpointing == "selective":
         each = [_score_size(law, training) for law, _ in laws]

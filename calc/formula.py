@@ -4,8 +4,8 @@ A law is written once, as an arithmetic expression in Python's own syntax (``2 *
 computes it exactly, and the page draws the same tree as MathML and again with the visitor's numbers in it, so
 what is explained can never differ from what is computed.
 
-Allowed: names, integers, ``+ - * /``, ``**``, parentheses, and the functions ``min``, ``max``, ``ceil``, ``sqrt``
-(``sqrt`` is the integer square root, rounded up: it counts checkpoints).
+Allowed: names, integers, ``+ - * /``, ``**``, parentheses, and the functions ``min``, ``max``, ``ceil`` and
+``ceil(sqrt(…))`` (a square root is only ever rounded up, so that no value is inexact).
 """
 
 import ast
@@ -18,13 +18,13 @@ from math import ceil, isqrt
 Number = int | Fraction
 
 
-def _sqrt(value: Number) -> int:
+def _rounded_root(value: Number) -> int:
     whole = ceil(value)
     root = isqrt(whole)
     return root if root * root == whole else root + 1
 
 
-FUNCTIONS: Mapping[str, Callable[..., Number]] = {"min": min, "max": max, "ceil": ceil, "sqrt": _sqrt}
+FUNCTIONS: Mapping[str, Callable[..., Number]] = {"min": min, "max": max, "ceil": ceil}
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,11 +60,23 @@ def parse(expression: str) -> ast.expr:
     return ast.parse(expression, mode="eval").body
 
 
+def symbols(expression: str) -> frozenset[str]:
+    """The symbols of an expression, functions left out.
+
+    >>> sorted(symbols("ceil(sqrt(L)) * s + b"))
+    ['L', 'b', 's']
+    """
+    names = (node.id for node in ast.walk(parse(expression)) if isinstance(node, ast.Name))
+    return frozenset(names) - {*FUNCTIONS, "sqrt"}
+
+
 def evaluate(node: ast.expr, terms: Mapping[str, Number]) -> Number:
     """Compute a tree exactly.
 
     >>> evaluate(parse("min(s, w) * 2"), {"s": 100, "w": 64})
     128
+    >>> evaluate(parse("ceil(sqrt(L))"), {"L": 32})
+    6
 
     Raises:
         KeyError: for a symbol without a value.
@@ -77,6 +89,8 @@ def evaluate(node: ast.expr, terms: Mapping[str, Number]) -> Number:
             return terms[name]
         case ast.BinOp(left=left, op=operator, right=right):
             return _binary(operator, evaluate(left, terms), evaluate(right, terms))
+        case ast.Call(func=ast.Name(id="ceil"), args=[ast.Call(func=ast.Name(id="sqrt"), args=[argument])]):
+            return _rounded_root(evaluate(argument, terms))
         case ast.Call(func=ast.Name(id=name), args=arguments) if name in FUNCTIONS:
             return FUNCTIONS[name](*(evaluate(argument, terms) for argument in arguments))
     raise ValueError(f"not allowed in a formula: {ast.dump(node)}")

@@ -25,7 +25,7 @@ from calc.architecture import Architecture, Attention, GroupedQueryAttention, La
 from calc.dtypes import CACHE_BITS, whole
 from calc.engines import ENGINES
 from calc.errors import InvalidInput
-from calc.formula import Formula, Number
+from calc.formula import Formula, Number, symbols
 from calc.inventory import distinct_layers
 
 Geometry = tuple[str, int, int, int]
@@ -136,7 +136,9 @@ def kv_cache_formula(
         total = " + ".join(parts)
         pieces.append(f"({total}) * b * B" if len(parts) > 1 else f"{total} * b * B")
     pieces += filter(None, [_state_term(architecture, dtype, engine, terms)])
-    return Formula(" + ".join(pieces) or "0 * s * b", terms)
+    expression = " + ".join(pieces) or "0 * s * b"
+    used = symbols(expression)
+    return Formula(expression, {name: value for name, value in terms.items() if name in used})
 
 
 def _check(dtype: str, engine: str) -> None:
@@ -212,9 +214,9 @@ def _width_term(geometries: Counter[Geometry], suffix: str, terms: dict[str, Num
     ((kind, first, second, third), layers) = next(iter(geometries.items()))
     terms[f"L{suffix}"] = layers
     if kind == "latent":
-        c, d = _bind("c", first, suffix, terms), _bind("d", second, suffix, terms)
+        c, e = _bind("c", first, suffix, terms), _bind("e", second, suffix, terms)
         indexer = f" + {_bind('j', third, suffix, terms)}" if third else ""
-        return f"L{suffix} * ({c} + {d}{indexer})"
+        return f"L{suffix} * ({c} + {e}{indexer})"
     k, d = _bind("k", first, suffix, terms), _bind("d", second, suffix, terms)
     if second == third:
         return f"2 * L{suffix} * {k} * {d}"

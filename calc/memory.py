@@ -224,8 +224,9 @@ def _adapter_states(found: tuple[Adapter, ...], lora: Lora, workload: Workload) 
         derivation=Formula("P_a * B", {"P_a": trained, "B": precision.compute_bits // 8}),
         sources=("lora-2021", "peft-lora"),
     )
-    states = [weights, gradients(trained, precision), optimizer_states(workload.optimizer, shapes)]
-    return [*states, master_weights(trained)] if _has_master(precision, workload) else states
+    optimizer = optimizer_states(workload.optimizer, shapes, symbol="P_a")
+    states = [weights, gradients(trained, precision, symbol="P_a"), optimizer]
+    return [*states, master_weights(trained, symbol="P_a")] if _has_master(precision, workload) else states
 
 
 def _with_float32_residual(component: Component, architecture: Architecture, training: Training) -> Component:

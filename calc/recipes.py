@@ -127,20 +127,20 @@ RECIPES: Mapping[str, Recipe] = MappingProxyType(
 """Bytes per trained parameter of common ways of training, block scales left out (formulas of the page «Entrenar»)."""
 
 
-def gradients(trained: int, dtype: DType) -> Component:
-    """One gradient per trained parameter, in the format it is computed in: ``P * B``."""
-    terms = {"P": trained, "B": dtype.compute_bits // 8}
-    return Component(name="gradients", derivation=Formula("P * B", terms), sources=("zero-2019",))
+def gradients(trained: int, dtype: DType, *, symbol: str = "P") -> Component:
+    """One gradient per trained parameter, in the format it is computed in: ``P * B`` (``P_a`` for adapters)."""
+    terms = {symbol: trained, "B": dtype.compute_bits // 8}
+    return Component(name="gradients", derivation=Formula(f"{symbol} * B", terms), sources=("zero-2019",))
 
 
-def master_weights(trained: int) -> Component:
+def master_weights(trained: int, *, symbol: str = "P") -> Component:
     """The float32 copy that a 16-bit model is updated in: ``4 * P`` (mixed precision, section 3.1)."""
     return Component(
-        name="master_weights", derivation=Formula("4 * P", {"P": trained}), sources=("mixed-precision-2017",)
+        name="master_weights", derivation=Formula(f"4 * {symbol}", {symbol: trained}), sources=("mixed-precision-2017",)
     )
 
 
-def optimizer_states(name: str, shapes: Shapes) -> Component:
+def optimizer_states(name: str, shapes: Shapes, *, symbol: str = "P") -> Component:
     """States of an optimizer over the trained tensors.
 
     * dense: ``8 * P`` (AdamW), ``4 * P`` (one momentum), ``0 * P``;
@@ -157,16 +157,16 @@ def optimizer_states(name: str, shapes: Shapes) -> Component:
     if name not in OPTIMIZERS:
         raise InvalidInput("unknown_choice", place="optimizer", value=name, known=tuple(OPTIMIZERS))
     one = OPTIMIZERS[name]
-    formula = _LAWS[one.states](one, tuple(shapes))
+    formula = _LAWS[one.states](one, tuple(shapes), symbol)
     return Component(name="optimizer", derivation=formula, sources=(one.source,), low=0 if one.paged else -1)
 
 
-def _dense(one: Optimizer, shapes: Shapes) -> Formula:
+def _dense(one: Optimizer, shapes: Shapes, symbol: str) -> Formula:
     trained = sum(prod(shape) * times for shape, times in shapes)
-    return Formula(f"{one.bytes_per_parameter} * P", {"P": trained})
+    return Formula(f"{one.bytes_per_parameter} * {symbol}", {symbol: trained})
 
 
-def _blockwise(one: Optimizer, shapes: Shapes) -> Formula:
+def _blockwise(one: Optimizer, shapes: Shapes, _: str) -> Formula:
     quantized = blocks = kept = 0
     for shape, times in shapes:
         elements = prod(shape)
@@ -181,7 +181,7 @@ def _blockwise(one: Optimizer, shapes: Shapes) -> Formula:
     return Formula(f"{states} * P_q + {4 * states} * N_b{small}", terms)
 
 
-def _factored(_: Optimizer, shapes: Shapes) -> Formula:
+def _factored(_: Optimizer, shapes: Shapes, __: str) -> Formula:
     numbers = 0
     for shape, times in shapes:
         leading = prod(shape[:-2])

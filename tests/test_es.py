@@ -15,7 +15,7 @@ from calc.calculators.entrenar import RECIPES
 from calc.errors import InvalidConfig, InvalidInput, UnsupportedArchitecture
 from calc.estimate import Component, Note
 from calc.fit import Verdict
-from calc.formula import FUNCTIONS, parse
+from calc.formula import symbols
 
 CALC = Path(__file__).parent.parent / "calc"
 FIELDS = [field for calculator in CALCULATORS.values() for field in calculator.fields]
@@ -116,9 +116,23 @@ def test_every_component_and_symbol_has_its_words() -> None:
     """Whatever an estimate is made of has a Spanish name, and each letter of its formula a meaning."""
     for part in components():
         assert es.component_name(part.name)
-        for node in ast.walk(parse(part.derivation.expression)):
-            if isinstance(node, ast.Name) and node.id not in FUNCTIONS:
-                assert node.id in es.SYMBOLS, part.derivation.expression
+        assert symbols(part.derivation.expression) <= set(es.SYMBOLS), part.derivation.expression
+
+
+def test_a_formula_is_given_with_the_numbers_it_uses_and_no_others() -> None:
+    """Whoever reads the list of symbols finds each of them in the expression."""
+    for part in components():
+        assert set(part.derivation.terms) == symbols(part.derivation.expression), part.derivation.expression
+
+
+def test_one_symbol_stands_for_one_number_in_an_answer() -> None:
+    """With LoRA the base model's parameters and the adapters' have different letters."""
+    for raw in ({}, {"method": "qlora"}, {"optimizer": "adamw-8bit"}):
+        parts = run("lora", raw).estimate.components
+        counts = {part.derivation.terms["P"] for part in parts if "P" in part.derivation.terms}
+        assert len(counts) <= 1
+        adapters = {part.derivation.terms["P_a"] for part in parts if "P_a" in part.derivation.terms}
+        assert adapters == {41_943_040}
 
 
 def test_notes_of_results_can_be_said() -> None:

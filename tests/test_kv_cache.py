@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from calc.architecture import Architecture, GroupedQueryAttention, Layer, MultiHeadLatentAttention
 from calc.errors import InvalidInput
 from calc.es import SYMBOLS
+from calc.formula import symbols
 from calc.hf_config import architecture_from_hf_config
 from calc.kv_cache import kv_bytes_per_token, kv_cache_bytes, kv_cache_formula, state_bytes
 
@@ -43,6 +44,7 @@ def test_every_symbol_of_the_formula_has_a_meaning(name: str) -> None:
     for engine in ENGINES:
         formula = kv_cache_formula(model(name), context_tokens=8192, engine=engine)
         assert set(formula.terms) <= set(SYMBOLS), engine
+        assert set(formula.terms) == symbols(formula.expression), engine
 
 
 def test_llama_3_8b_takes_one_gibibyte_for_8192_tokens() -> None:

@@ -47,7 +47,7 @@ def line(expression: str) -> str:
         ("(a + b) / (c - d)", "[a+b/c−d]"),
         ("(a * b) ** 2", "(a·b)^2"),
         ("(a + b) ** 2 * c", "(a+b)^2 ·c"),
-        ("sqrt(L)", "√[L]"),
+        ("ceil(sqrt(L))", "⌈√[L]⌉"),
         ("ceil(s / 256) * 256", "⌈[s/256]⌉ ·256"),
         ("min(s, w) * k", "min(s;w) ·k"),
     ],

@@ -32,6 +32,7 @@ _WINDOWED: Final[Mapping[str, str]] = {
     "d": "tamaño de cabeza en las capas con ventana",
     "v": "tamaño de cabeza de los valores en las capas con ventana",
     "c": "rango latente en las capas con ventana",
+    "e": "ancho de la clave con posición rotatoria en las capas con ventana",
     "j": "ancho de la clave del indexador en las capas con ventana",
     "N": "elementos por token de las capas con ventana",
 }
@@ -44,6 +45,7 @@ SYMBOLS: Final[Mapping[str, str]] = {
     "b": "secuencias o muestras a la vez",
     "c": "rango latente de claves y valores (MLA)",
     "d": "tamaño de cabeza",
+    "e": "ancho de la clave con posición rotatoria (MLA)",
     "E": "expertos",
     "f": "ancho de la red intermedia",
     "g": "ancho de los expertos compartidos; en la acumulación, GPU en paralelo",
