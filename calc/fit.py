@@ -32,8 +32,8 @@ class Fit:
 
     Args:
         gpu: the GPU.
-        count: least number of these GPUs that hold the estimate, split evenly; 0 if no number does (the runtime
-            alone fills each).
+        count: least number of these GPUs that hold the estimate, split evenly; 0 if no number does: the runtime
+            alone fills each, or it is integrated in a computer and several are not combined.
         used: bytes of the whole estimate on one GPU [B].
         free: what one GPU would have left; negative where it does not fit [B].
         verdict: for one GPU.
@@ -79,6 +79,8 @@ def _fit(gpu: Gpu, used: int, high: int, runtime: int) -> Fit:
         verdict = Verdict.FITS
     room = capacity - runtime
     count = max(1, -(-(used - runtime) // room)) if room > 0 else 0
+    if count > 1 and not gpu.combines:
+        count = 0
     return Fit(
         gpu=gpu,
         count=count,

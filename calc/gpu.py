@@ -5,6 +5,9 @@
 
 from dataclasses import dataclass
 
+INTEGRATED = ("integrated", "apple")
+"""Kinds whose memory is shared with the processor: a second one is a second computer."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Gpu:
@@ -13,7 +16,7 @@ class Gpu:
     Args:
         id: lower-case public name with hyphens (``rtx-4090``).
         name: public name.
-        kind: ``consumer``, ``professional``, ``data_center``, ``apple`` or ``amd``.
+        kind: ``consumer``, ``professional``, ``data_center``, ``integrated`` or ``apple``.
         sold_bytes: capacity on the box [B].
         usable_bytes: capacity that the driver reports [B]; ``None`` if no reading is known.
         usable_is_reported: True where ``usable_bytes`` is such a reading.
@@ -31,6 +34,11 @@ class Gpu:
     usable_bytes: int | None = None
     usable_is_reported: bool = False
     sources: tuple[str, ...] = ()
+
+    @property
+    def combines(self) -> bool:
+        """Whether a model can be spread over several of them: not where the memory is the computer's own."""
+        return self.kind not in INTEGRATED
 
     @property
     def capacity(self) -> int:

@@ -85,6 +85,17 @@ def test_the_count_is_the_least_that_holds_the_estimate(used: int, runtime: int)
     assert [one.gpu.id for one in found] == [one.id for one in gpus()]
     for one in found:
         room = one.gpu.capacity - runtime
+        if not one.gpu.combines:
+            assert one.count == (0 if one.verdict is Verdict.NO_FIT else 1)
+            continue
         assert one.count * room >= used
         assert one.count == 1 or (one.count - 1) * room < used
         assert (one.count == 1) == (one.verdict is not Verdict.NO_FIT)
+
+
+@pytest.mark.parametrize("name", ["dgx-spark", "apple-m4-max-128gb"])
+def test_integrated_memory_is_not_combined(name: str) -> None:
+    """A second chip is a second computer: there is a verdict, and no number of them."""
+    found = fit(10**12, [gpu(name)])[0]
+    assert (found.verdict, found.count) == (Verdict.NO_FIT, 0)
+    assert fit(10**9, [gpu(name)])[0].count == 1

@@ -9,9 +9,6 @@ from calc import es
 from calc.fit import Fit, Verdict
 from calc.gpu import Gpu
 
-SHARED = ("apple", "integrated")
-"""Kinds whose memory the processor uses too: never marked as the smallest that fits."""
-
 USUAL = frozenset(
     (
         *("rtx-3060", "rtx-3090", "rtx-4060-ti-16gb", "rtx-4070-ti-super", "rtx-4080", "rtx-4090"),
@@ -53,6 +50,7 @@ class Chosen:
     free: str
     missing: str
     count: int
+    combines: bool
     smallest: str
 
 
@@ -68,7 +66,7 @@ class Comparison:
 def compare(fits: Sequence[Fit], gpu: str, unit: str) -> Comparison:
     """Sort the GPUs: those that hold the estimate first, smallest on top, then by how many it takes."""
     ranked = sorted(fits, key=lambda one: (_ORDER[one.verdict], one.count or 10**9, one.gpu.capacity))
-    smallest = next((one.gpu for one in ranked if one.verdict is Verdict.FITS and one.gpu.kind not in SHARED), None)
+    smallest = next((one.gpu for one in ranked if one.verdict is Verdict.FITS and one.gpu.combines), None)
     chosen = next((one for one in fits if one.gpu.id == gpu), None)
     return Comparison(
         rows=tuple(
@@ -89,6 +87,7 @@ def _chosen(one: Fit, unit: str, smallest: Gpu | None) -> Chosen:
         free=es.bytes_text(max(one.free, 0), unit),
         missing=es.bytes_text(max(-one.free, 0), unit),
         count=one.count,
+        combines=one.gpu.combines,
         smallest=smallest.name if smallest and smallest.id != one.gpu.id else "",
     )
 
