@@ -26,13 +26,16 @@ class Engine:
     source: str
 
 
+VLLM_SMALLER_PREFILL = 2048
+"""``max_num_batched_tokens`` of a vLLM server is 8192 on GPUs of 70 GiB and more other than A100s, and this on the
+rest (``EngineArgs.get_batch_defaults``, ``vllm/engine/arg_utils.py``, context ``OPENAI_API_SERVER``)."""
+
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
         engine.name: engine
         for engine in (
             Engine(name="exact", prefill_tokens=None, source="qwen-speed-benchmark"),
             Engine(name="transformers", prefill_tokens=None, source="qwen-speed-benchmark"),
-            # max_num_batched_tokens of vLLM's V1 scheduler: 2048 by default, 8192 on GPUs of 70 GiB and more.
             Engine(name="vllm", prefill_tokens=8192, source="vllm-memory"),
             # n_ubatch, the physical batch: 512 by default.
             Engine(name="llama.cpp", prefill_tokens=512, source="llama-cpp-kv"),

@@ -232,6 +232,29 @@ def test_lora_and_qlora_need_less_than_full_training() -> None:
     assert quantized.estimate == quantized.alternatives["qlora"] == result.alternatives["qlora"]
 
 
+@pytest.mark.parametrize(
+    ("model", "targets", "code"),
+    [
+        ("mixtral-8x7b", "all-linear", {"lora_separate_experts"}),
+        ("gpt-oss-20b", "all-linear", {"lora_stacked_experts"}),
+        ("mixtral-8x7b", "attention", set()),
+        ("llama-3-8b", "all-linear", set()),
+    ],
+)
+def test_lora_says_how_it_counts_experts(model: str, targets: str, code: set[str]) -> None:
+    """The number of adapters of a mixture depends on the versions of Transformers and PEFT: which one is said."""
+    notes = {note.code for note in run("lora", {"model": model, "targets": targets}).notes}
+    assert notes & {"lora_separate_experts", "lora_stacked_experts"} == code
+
+
+@pytest.mark.parametrize(("context", "limit"), [("8192", 8192), ("3000", 8192), ("2048", None)])
+def test_vllm_says_how_long_its_chunks_are(context: str, limit: int | None) -> None:
+    """The default is 8192 tokens on GPUs of 70 GiB and more other than A100s, else 2048 (EngineArgs)."""
+    notes = run("inferencia", {"context": context, "engine": "vllm"}).notes
+    found = [(note.params["limit"], note.params["smaller"]) for note in notes if note.code == "vllm_prefill_chunk"]
+    assert found == ([] if limit is None else [(limit, 2048)])
+
+
 def test_a_target_that_a_model_lacks_is_an_error_of_its_field() -> None:
     """A model without attention has no query and value matrices to adapt."""
     with pytest.raises(InvalidInputs) as caught:

@@ -19,7 +19,7 @@ from calc.calculators.shared import (
     remarks,
     runtime_bytes,
 )
-from calc.engines import ENGINES
+from calc.engines import ENGINES, VLLM_SMALLER_PREFILL, prefill_tokens
 from calc.estimate import Note, Workload
 from calc.fit import fit
 from calc.memory import estimate_inference
@@ -67,6 +67,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     notes = [Note(code="cache_of_each_request", params={"request_bytes": each, "concurrency": requests})]
     if engine == "vllm":
         notes.append(Note(code="vllm_reserves_the_rest"))
+        notes += _chunk(workload)
     count = count_parameters(architecture)
     return Result(
         calculator="inferencia",
@@ -76,6 +77,13 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         notes=(*estimate.notes, *notes, *cache_remarks(workload), *remarks(estimate)),
         figures={"parameters": count.total, "active_parameters": count.active, "request_bytes": each},
     )
+
+
+def _chunk(workload: Workload) -> list[Note]:
+    """What vLLM's chunk depends on, where the prompts are long enough for it to matter."""
+    tokens = prefill_tokens(workload.engine, batch=workload.batch, context_tokens=workload.context_tokens)
+    params = {"limit": ENGINES[workload.engine].prefill_tokens or tokens, "smaller": VLLM_SMALLER_PREFILL}
+    return [Note(code="vllm_prefill_chunk", params=params)] if tokens > VLLM_SMALLER_PREFILL else []
 
 
 INFERENCIA = Calculator(name="inferencia", fields=FIELDS, calculate=calculate, calculate_for=calculate_for)

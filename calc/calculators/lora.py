@@ -28,7 +28,7 @@ from calc.calculators.shared import (
 )
 from calc.estimate import Estimate, Lora, Note, Workload
 from calc.fit import fit
-from calc.lora import adapter_file_bytes, lora_parameters
+from calc.lora import ALL_LINEAR, adapter_file_bytes, adapters, lora_parameters
 from calc.memory import estimate_training
 from calc.parameters import count_parameters
 from calc.recipes import OPTIMIZERS
@@ -79,6 +79,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     alternatives = _alternatives(parsed, architecture, Lora(rank=rank, target_modules=targets))
     estimate = alternatives[method]
     notes = [Note(code="compared_with_full", params={"full_bytes": alternatives["full"].total})]
+    notes += _expert_notes(architecture, targets)
     if method == "qlora":
         notes.insert(0, Note(code="qlora_base"))
     return Result(
@@ -95,6 +96,16 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         },
         alternatives=alternatives,
     )
+
+
+def _expert_notes(architecture: Architecture, targets: str) -> list[Note]:
+    """Which convention counts the routed experts; nothing where the targets leave them out, or there are none."""
+    experts = [tensor for layer in architecture.layers for tensor in layer.tensors if tensor.active is not None]
+    if not experts or targets != ALL_LINEAR:
+        return []
+    adapted = {one.module for one in adapters(architecture, targets)}
+    separate = any(tensor.name.removesuffix(".weight") in adapted for tensor in experts)
+    return [Note(code="lora_separate_experts" if separate else "lora_stacked_experts")]
 
 
 def _alternatives(parsed: Parsed, architecture: Architecture, lora: Lora) -> dict[str, Estimate]:

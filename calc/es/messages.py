@@ -105,6 +105,13 @@ NOTES: Final[Mapping[str, str]] = {
     "tiene su propia precisión.",
     "vllm_reserves_the_rest": "vLLM reserva desde el arranque la fracción de la GPU que se le indica y llena con caché "
     "KV lo que sobra: el monitor de la GPU muestra esa reserva, no lo que aquí se calcula.",
+    "vllm_prefill_chunk": "vLLM procesa las entradas por tramos: aquí, de hasta {limit} tokens, su valor para servir "
+    "con 70\u00a0GiB o más de memoria salvo en las A100; en las demás GPU, de hasta {smaller}, con menos activaciones "
+    "(EngineArgs.get_batch_defaults).",
+    "lora_separate_experts": "Se cuenta un adaptador por cada matriz de cada experto, como con Transformers 4.57. "
+    "Transformers 5 los guarda apilados y PEFT 0.21 los adapta de otro modo: el número cambia.",
+    "lora_stacked_experts": "Los expertos de este modelo están apilados en un solo tensor y no se adaptan: no son "
+    "módulos lineales.",
     "qlora_base": "El modelo base se guarda en NF4 con doble cuantización, como en el artículo de QLoRA.",
     **FILE_NOTES,
     "compared_with_full": "El ajuste fino de todos los pesos, con el mismo lote y la misma secuencia, pediría "
