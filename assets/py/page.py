@@ -15,6 +15,8 @@ BUSY_MS = 200
 """How long an answer may take before the page says that it is being computed."""
 SCROLLS = "details[open] [data-scroll], [data-scroll]:not(details *)"
 """What may be scrolled sideways and is on the screen."""
+SETTLE_MS = 40
+"""How long what is off the screen waits for another answer to follow."""
 ADDRESS_MS = 150
 """Pause after the last answer before the address is rewritten; browsers refuse to do that for every key."""
 
@@ -46,6 +48,7 @@ class Visit:
         self.restoring = None  # fragment that has to be put into the form first
         self.touched = set()  # names of the fields changed before Python could answer
         self.shown = {name: region.innerHTML for name, region in regions.items()}
+        self.waiting = {}  # region off the screen -> HTML that it is about to hold
         self.marked = {}  # field -> whether it is visible, and its error
         self.timers = {}
 
@@ -131,7 +134,7 @@ def receive(text):
     else:
         visit.answered = question
     show(answer)
-    state("ready")
+    later("settle", SETTLE_MS, settle)
     ask()
 
 
@@ -148,29 +151,48 @@ def refuse(error="no answer"):
 
 
 def show(answer):
-    """Put an answer in place, touching only what changed. All reading comes before all writing: one layout."""
-    changed = []
+    """Put an answer in place: at once what is on the screen, the rest when no other answer follows."""
+    now = {}
     for name, region in regions.items():
         html = getattr(answer.html, name, None)
+        region.toggleAttribute("data-stale", html is None)
         if html is None:
-            region.setAttribute("data-stale", "")
             continue
-        region.removeAttribute("data-stale")
+        visit.waiting.pop(name, None)
         if visit.shown[name] != html:
-            changed.append((region, html, remember(region)))
-            visit.shown[name] = html
-    for region, html, _ in changed:
-        region.innerHTML = html
-    for region, _, kept in changed:
-        restore(region, kept)
+            (now if on_screen(region) else visit.waiting)[name] = html
+    write(now)
     for name, field in fields.items():
-        now = answer.visible.includes(name), getattr(answer.field_errors, name, "")
-        if visit.marked.get(name) != now:
-            field.hidden = not now[0]
-            mark(field, now[1])
-            visit.marked[name] = now
+        marks = answer.visible.includes(name), getattr(answer.field_errors, name, "")
+        if visit.marked.get(name) != marks:
+            field.hidden = not marks[0]
+            mark(field, marks[1])
+            visit.marked[name] = marks
     visit.fragment = answer.fragment
     later("address", ADDRESS_MS, write_address)
+
+
+def settle():
+    """Put in place what is off the screen, and say that the page shows one answer throughout."""
+    write(visit.waiting)
+    visit.waiting = {}
+    if visit.asked is None:
+        state("ready")
+
+
+def on_screen(region):
+    """Say whether any of a region can be seen; an empty one may be about to appear."""
+    box = region.getBoundingClientRect()
+    return not box.height or (box.top < window.innerHeight and box.bottom > 0)
+
+
+def write(changed):
+    """Replace what regions hold. All reading comes before all writing: one layout, not many."""
+    kept = {name: remember(regions[name]) for name in changed}
+    for name, html in changed.items():
+        regions[name].innerHTML = visit.shown[name] = html
+    for name in changed:
+        restore(regions[name], kept[name])
 
 
 def remember(region):
