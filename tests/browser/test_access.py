@@ -45,6 +45,7 @@ def test_a_phone_of_320_pixels_scrolls_only_down(name: str, fresh: Callable[...,
     """At 320 px no page is wider than the screen, with everything open."""
     visit = fresh(name, viewport={"width": 320, "height": 640})
     visit.open(wait=False)
+    visit.page.wait_for_load_state("load")  # the styles too
     visit.page.evaluate("document.querySelectorAll('details').forEach((d) => (d.open = true))")
     width = visit.page.evaluate("Math.max(document.documentElement.scrollWidth, document.body.scrollWidth)")
     assert width <= 320
