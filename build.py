@@ -47,7 +47,7 @@ PLUGINS = ("codemirror", "deprecations-manager", "donkey", "error", "py-editor",
 LIVE_TEMPLATES = ("partials/", "macros/", "math.html")
 """Templates that the worker renders; the rest is only read by the build."""
 
-PAGE_SIDE = ("page.py", "worker.py")
+PAGE_SIDE = ("page.py", "files.py", "worker.py")
 """Python that the browser gets as text, because PyScript reads it by address."""
 
 LICENCES: Mapping[str, Path] = {
@@ -102,7 +102,7 @@ def copy_styles(dist: Path) -> None:
 
 
 def copy_page_side(dist: Path) -> None:
-    """Copy what PyScript reads by address: the two files that know the browser."""
+    """Copy what PyScript reads by address: the files that know the browser."""
     for name in PAGE_SIDE:
         copy(ASSETS / "py" / name, dist / "assets/py" / name)
 

@@ -21,6 +21,7 @@ from calc.dtypes import STORED
 from calc.errors import CalcError, InvalidInput
 from calc.es.report import report, usage, usage_of, usage_of_sheet
 from calc.es.sheet import sheet_text
+from calc.inventory import is_quantized
 from calc.local_files import open_models
 from calc.model_sheet import SHEET, model_sheet
 from calc.sheet_json import sheet_json
@@ -184,11 +185,6 @@ def calculate(asked: Arguments) -> Result:
     result = run(asked.calculator, values, architecture)
     rest = {name: value for name, value in result.inputs.items() if name not in ("model", "config")}
     return replace(result, inputs={"config": Path(asked.config).name, **rest})
-
-
-def is_quantized(architecture: Architecture) -> bool:
-    """Whether a file holds the weights in another format than one float of 16 bits or more for each."""
-    return any(one.name not in ("F16", "BF16", "F32", "F64") for one in architecture.stored)
 
 
 def read_architecture(path: str) -> Architecture:

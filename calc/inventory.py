@@ -40,3 +40,8 @@ def loaded_parameters(architecture: Architecture) -> int:
 def has_experts(architecture: Architecture) -> bool:
     """Whether any layer routes tokens to experts."""
     return any(isinstance(layer.feed_forward, MixtureOfExperts) for layer, _ in distinct_layers(architecture))
+
+
+def is_quantized(architecture: Architecture) -> bool:
+    """Whether a file holds the weights in another format than one float of 16 bits or more for each."""
+    return any(one.name not in ("F16", "BF16", "F32", "F64") for one in architecture.stored)

@@ -4,7 +4,7 @@
 Values enter the templates as plain data (``view``, ``form``) and are escaped there; an unknown name is an error.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
@@ -15,11 +15,16 @@ from form import field_id, form
 from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from mathml import Token
+from sheets import card_of
 from view import view
 
 from calc import catalog, es
 from calc.calculators import CALCULATORS, InvalidInputs, fragment, run, visible
-from calc.errors import InvalidInput
+from calc.errors import CalcError, InvalidInput
+from calc.model_sheet import ModelSheet, sheet_of_architecture
+
+EXAMPLE = "llama-3-8b"
+"""Model of the catalogue whose sheet the page of files shows at first."""
 
 LIVE = ("answer", "picture", "breakdown", "gpus", "how", "notes", "sources")
 """Regions that hold a result; ``errors`` is the other one."""
@@ -40,6 +45,7 @@ PAGES: Mapping[str, Page] = {
     "acumulacion": Page(path="acumulacion/", template="pages/acumulacion.html", calculator="acumulacion"),
     "inferencia": Page(path="inferencia/", template="pages/inferencia.html", calculator="inferencia"),
     "lora": Page(path="lora/", template="pages/lora.html", calculator="lora"),
+    "modelo": Page(path="modelo/", template="pages/modelo.html"),
     "metodo": Page(path="metodo/", template="pages/metodo.html"),
     "privacidad": Page(path="privacidad/", template="pages/privacidad.html"),
 }
@@ -113,7 +119,7 @@ def regions(calculator: str, raw: Mapping[str, str]) -> Regions:
         return Regions(
             html={"errors": _errors(problem.errors)}, field_errors=messages, visible=shown, fragment=address, ok=False
         )
-    html = {name: _partial(name, calculator=calculator, view=shapes) for name in LIVE}
+    html = {name: partial(name, calculator=calculator, view=shapes) for name in LIVE}
     return Regions(html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True)
 
 
@@ -131,7 +137,21 @@ def page(name: str, **context: Any) -> str:
         values["form"] = form(entry.calculator, {})
         groups = dict.fromkeys(group_of(gpu) for gpu in catalog.gpus())
         values["gpu_groups"] = [(group, es.GPU_KINDS[group]) for group in groups]
+    if name == "modelo":
+        model = catalog.model(EXAMPLE)
+        sheet = sheet_of_architecture(model.name, catalog.architecture(EXAMPLE), format="config")
+        values["example"] = Markup(sheet_card(sheet, example=True))
     return _templates().get_template(entry.template).render(**values, **context)
+
+
+def sheet_card(sheet: ModelSheet, *, example: bool = False) -> str:
+    """The card of one opened model."""
+    return partial("sheet", card=card_of(sheet), example=example, root="../")
+
+
+def file_errors(errors: Sequence[CalcError]) -> str:
+    """What is wrong with the files that could not be opened, a sentence each."""
+    return partial("file_errors", messages=[es.error_text(error) for error in errors])
 
 
 def _errors(errors: tuple[InvalidInput, ...]) -> str:
@@ -139,8 +159,9 @@ def _errors(errors: tuple[InvalidInput, ...]) -> str:
         {"id": field_id(error.place), "label": es.FIELD_LABELS[error.place], "message": es.error_text(error)}
         for error in errors
     ]
-    return _partial("errors", errors=items)
+    return partial("errors", errors=items)
 
 
-def _partial(name: str, **values: Any) -> str:
+def partial(name: str, **values: Any) -> str:
+    """One partial template with these values."""
     return _templates().get_template(f"partials/{name}.html").render(**values)

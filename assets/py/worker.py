@@ -7,6 +7,7 @@ import asyncio
 import json
 import sys
 from functools import cache
+from typing import Any
 
 APP = "/home/pyodide/app.zip"
 """Where pyscript.toml puts our archive."""
@@ -17,6 +18,10 @@ import render  # noqa: E402
 from jinja2 import ModuleLoader  # noqa: E402
 
 from calc.calculators import from_fragment  # noqa: E402
+from calc.checkpoint import FIRST_READ, InvalidFile, NeedMoreBytes, shown_name  # noqa: E402
+from calc.errors import CalcError  # noqa: E402
+from calc.model_file import Piece, assemble, read_file  # noqa: E402
+from calc.model_sheet import model_sheet  # noqa: E402
 
 render.environment(ModuleLoader(f"{APP}/templates"))
 
@@ -57,4 +62,47 @@ def warm_up(calculator: str) -> None:
         loop.call_later(WARM_PAUSE_S * (number + 10), render.regions, calculator, inputs)
 
 
-__export__ = ["estimate"]
+async def open_files(files: Any) -> str:
+    """Read the headers of the browser's ``File`` objects and render a card for each model that they make.
+
+    The answer is the JSON of ``{"cards": [html], "errors": html}``. A file that cannot be read leaves the others be.
+    """
+    pieces: list[Piece] = []
+    errors: list[CalcError] = []
+    cards: list[str] = []
+    for file in files:
+        try:
+            pieces.append(await read_piece(file))
+        except CalcError as error:
+            errors.append(error)
+    try:
+        cards = [render.sheet_card(model_sheet(model)) for model in assemble(pieces)] if pieces else []
+    except CalcError as error:
+        errors.append(error)
+    return json.dumps({"cards": cards, "errors": render.file_errors(errors)})
+
+
+async def read_piece(file: Any) -> Piece:
+    """Read one file, only as far as its door asks for."""
+    data = bytes(await read_slice(file, 0, FIRST_READ))
+    while True:
+        try:
+            return read_file(file.name, data, int(file.size))
+        except NeedMoreBytes as more:
+            rest = await read_slice(file, len(data), more.length)
+            if not rest:
+                name = shown_name(file.name)
+                raise InvalidFile(
+                    "truncated", place="header", needed=more.length, bytes=len(data), file=name
+                ) from None
+            data += rest
+
+
+async def read_slice(file: Any, start: int, end: int) -> bytes:
+    """Bytes ``start`` to ``end`` of a ``File``, fewer at its end."""
+    buffer = await file.slice(start, end).arrayBuffer()
+    data: bytes = buffer.to_bytes()
+    return data
+
+
+__export__ = ["estimate", "open_files"]

@@ -30,7 +30,7 @@ def sheet_text(sheet: ModelSheet) -> str:
         _types(sheet),
         _cache(sheet.cache) if sheet.cache else "",
         "\n".join(f"{KNOWN_FIGURES[figure]}: {KNOWN_FROM[code]}." for figure, code in sheet.known),
-        "\n".join(f"· {text}" for text in _remarks(sheet)),
+        "\n".join(f"· {text}" for text in remarks(sheet)),
     ]
     return "\n\n".join(part for part in parts if part)
 
@@ -104,7 +104,8 @@ def _cache(cache: Cache) -> str:
     return "\n".join((*lines, "", table(("Motor", "Formato", f"{number_text(KV_TOKENS)} tokens"), rows)))
 
 
-def _remarks(sheet: ModelSheet) -> Iterator[str]:
+def remarks(sheet: ModelSheet) -> Iterator[str]:
+    """What is worth saying of a model: why figures are missing, and what its files have of remarkable."""
     if sheet.refusal is not None:
         yield f"No se conocen la caché KV ni los parámetros por clase: {error_text(sheet.refusal)}"
     elif sheet.architecture is None and sheet.adapter is None:
