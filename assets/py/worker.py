@@ -92,9 +92,7 @@ async def read_piece(file: Any) -> Piece:
             rest = await read_slice(file, len(data), more.length)
             if not rest:
                 name = shown_name(file.name)
-                raise InvalidFile(
-                    "truncated", place="header", needed=more.length, bytes=len(data), file=name
-                ) from None
+                raise InvalidFile("truncated", place="header", needed=more.length, bytes=len(data), file=name) from None
             data += rest
 
 
