@@ -8,7 +8,9 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import gguf as gguf_package
 import numpy as np
+import pytest
 from safetensors.numpy import save_file
 
 from calc import es
@@ -118,6 +120,44 @@ def test_files_that_belong_together_are_one_card(fresh: Callable[..., Visit], tm
     stored = sum(2 * one.size for one in tensors.values())
     assert f"{es.number_text(stored)} bytes" in visit.page.inner_text("[data-card]")
     assert visit.page.locator("[data-region=errors] li").count() == 0
+
+
+def test_an_adapter_is_one_card(fresh: Callable[..., Visit], tmp_path: Path) -> None:
+    """An adapter and its configuration show the rank and the parameters of the adapter."""
+    stem = "base_model.model.model.layers.0.self_attn.q_proj"
+    tensors = {
+        f"{stem}.lora_A.weight": np.zeros((8, 64), np.float16),
+        f"{stem}.lora_B.weight": np.zeros((64, 8), np.float16),
+    }
+    save_file(tensors, tmp_path / "adapter_model.safetensors")
+    config = {"peft_type": "LORA", "r": 8, "lora_alpha": 16, "target_modules": ["q_proj"]}
+    (tmp_path / "adapter_config.json").write_text(json.dumps(config), encoding="utf-8")
+    visit = fresh("modelo")
+    visit.open()
+    visit.page.set_input_files("[data-files]", sorted(tmp_path.iterdir()))
+    opened(visit, 1)
+    card = visit.page.inner_text("[data-card]")
+    assert "Parámetros del adaptador" in card
+    assert "1024" in card
+
+
+@pytest.mark.parametrize("order", list(gguf_package.GGUFEndian))
+def test_a_gguf_of_either_byte_order_is_counted(
+    fresh: Callable[..., Visit], tmp_path: Path, order: gguf_package.GGUFEndian
+) -> None:
+    """A GGUF that the gguf package wrote shows its numbers, little or big endian."""
+    path = tmp_path / "propio.gguf"
+    writer = gguf_package.GGUFWriter(path, "propia", endianess=order)
+    writer.add_tensor("blk.0.w", np.zeros((300, 64), np.float16))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    visit = fresh("modelo")
+    visit.open()
+    visit.page.set_input_files("[data-files]", path)
+    opened(visit, 1)
+    assert "19\u202f200" in visit.page.inner_text("[data-card]")
 
 
 def test_a_file_of_60_gb_opens_in_a_moment(fresh: Callable[..., Visit], tmp_path: Path) -> None:
