@@ -152,7 +152,7 @@ def refuse(error="no answer"):
 
 def show(answer):
     """Put an answer in place: at once what is on the screen, the rest when no other answer follows."""
-    now = {}
+    now: dict[str, str] = {}
     for name, region in regions.items():
         html = getattr(answer.html, name, None)
         region.toggleAttribute("data-stale", html is None)
