@@ -47,7 +47,7 @@ PLUGINS = ("codemirror", "deprecations-manager", "donkey", "error", "py-editor",
 LIVE_TEMPLATES = ("partials/", "macros/", "math.html")
 """Templates that the worker renders; the rest is only read by the build."""
 
-PAGE_SIDE = ("page.py", "files.py", "worker.py")
+PAGE_SIDE = ("page.py", "combobox.py", "files.py", "worker.py")
 """Python that the browser gets as text, because PyScript reads it by address."""
 
 LICENCES: Mapping[str, Path] = {
@@ -192,7 +192,8 @@ def pyscript(path: str) -> dict[str, str]:
     plugins = [f"!{name}" for name in PLUGINS]
     worker["interpreter"] = root + worker["interpreter"]
     worker["files"] = {root + source: target for source, target in worker["files"].items()}
-    page = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
+    page: dict[str, object] = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
+    page["files"] = {f"{root}assets/py/combobox.py": "./combobox.py"}
     return {"worker": json.dumps(worker), "page": json.dumps(page), "plugins": json.dumps({"plugins": plugins})}
 
 

@@ -6,6 +6,8 @@ Checkpointing, precisely:
 * ``selective``: the attention scores and their softmax are not kept but computed again (Korthikanti et al. 2022,
   section 5): eager attention then keeps them for one layer at a time. Flash attention never keeps them, so nothing
   changes there.
+* ``operators``: every second matrix product, the attention's output and the layer's input are kept, the rest is
+  computed again, layer by layer (torchtitan's selective checkpointing by operator).
 * ``full``: each layer keeps its input only, ``B t h`` bytes, and the layer in backward is computed again in full.
 * ``sqrt``: ``ceil(sqrt(L))`` segments keep their inputs, and one whole segment of ``ceil(L / segments)`` layers is
   computed again at a time (Chen et al. 2016, section 4).
@@ -24,14 +26,27 @@ from calc.errors import InvalidInput
 from calc.estimate import Component
 from calc.formula import Formula, Number
 from calc.inventory import distinct_layers
-from calc.layer_laws import HALF_SOFTMAX, Bytes, Law, Regime, layer_law, norm_law, polynomial, value_of
+from calc.layer_laws import (
+    HALF_SOFTMAX,
+    Bytes,
+    Law,
+    Regime,
+    in_backward,
+    layer_law,
+    norm_law,
+    operator_bytes,
+    polynomial,
+    share,
+    value_of,
+)
 
-CHECKPOINTING = ("none", "selective", "full", "sqrt")
+CHECKPOINTING = ("none", "selective", "operators", "full", "sqrt")
 SCORES = "a*t*s"
 _NAME = re.compile(r"[A-Za-z]\w*")
 _SOURCES = {
     "none": (),
     "selective": ("korthikanti-2022",),
+    "operators": ("torchtitan-sac",),
     "full": ("checkpointing-2016",),
     "sqrt": ("checkpointing-2016",),
 }
@@ -39,13 +54,21 @@ _SOURCES = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Training:
-    """The activations of one micro-batch."""
+    """The activations of one micro-batch; ``float32_residual`` where norms and embedding were cast to float32, and
+    ``outside`` where the final norm and the head are on this rank."""
 
     batch: int
     context_tokens: int
     regime: Regime
     checkpointing: str = "none"
     rank: int = 0
+    float32_residual: bool = False
+    outside: bool = True
+
+    @property
+    def residual_bytes(self) -> int:
+        """Bytes of an element of the residual stream, which is what checkpoints keep."""
+        return 4 if self.float32_residual else self.regime.element_bytes
 
     @property
     def terms(self) -> dict[str, Number]:
@@ -82,6 +105,31 @@ def training_activations(architecture: Architecture, training: Training) -> Comp
     )
 
 
+def saved_component(architecture: Architecture, training: Training, *, copies: int = 1) -> Component | None:
+    """What is saved at the end of the forward pass, of ``copies`` micro-batches in flight.
+
+    Range: below, the same with fused norms; layers whose law is our approximation widen it to 0.6 and 1.6 times.
+    """
+    if not copies:
+        return None
+    formula = saved_formula(architecture, training)
+    low = saved_formula(architecture, replace(training, regime=replace(training.regime, fused_norm=True))).bytes
+    if copies > 1:
+        formula = Formula(f"m * ({formula.expression})", {**formula.terms, "m": copies})
+    size = formula.bytes
+    low, high = min(low * copies, size * 92 // 100), size * 21 // 20
+    if approximate_layers(architecture, training.regime):
+        low, high = min(low, 6 * size // 10), 16 * size // 10
+    kernel = () if training.regime.eager else ("flash-attention-2022",)
+    return Component(
+        name="activations",
+        derivation=formula,
+        low=low,
+        high=high,
+        sources=("saved-tensors-2026", *kernel, *_SOURCES[training.checkpointing]),
+    )
+
+
 def approximate_layers(architecture: Architecture, regime: Regime) -> int:
     """How many layers have a law that is not checked against measured saved tensors."""
     return sum(
@@ -112,17 +160,62 @@ def _mlp_width(layer: Layer) -> int:
     return layer.state.inner_size if layer.state else 0
 
 
+def saved_formula(architecture: Architecture, training: Training) -> Formula:
+    """What is saved at the end of the forward pass [B]: all layers, or what checkpointing leaves of them."""
+    terms: dict[str, Number] = {}
+    laws = _laws(architecture, training)
+    kept, _ = _body(laws, training, terms)
+    return _formula(architecture, training, terms, [kept], outside=True)
+
+
+def live_formula(architecture: Architecture, training: Training) -> Formula:
+    """What the layer in backward adds to what is saved [B]: its recomputed tensors and its gradients in flight."""
+    terms: dict[str, Number] = {}
+    laws = _laws(architecture, training)
+    _, recomputed = _body(laws, training, terms)
+    backward = [in_backward(law, training.regime) for law, _ in laws]
+    growth = [_size(one, training) - _size(law, training) for one, (law, _) in zip(backward, laws, strict=True)]
+    extra: Bytes = Counter()
+    if laws:
+        index = max(range(len(laws)), key=growth.__getitem__)
+        extra = Counter(backward[index].saved)
+        extra.subtract(laws[index][0].saved)
+        terms |= laws[index][0].terms
+    grown = polynomial({name: count for name, count in extra.items() if count})
+    live = " + ".join(part for part in (recomputed, grown if grown != "0" else "") if part)
+    return _formula(architecture, training, terms, [live], outside=False)
+
+
+def _size(law: Law, training: Training) -> int:
+    return value_of(law.saved, {**law.terms, **training.terms})
+
+
 def _derivation(architecture: Architecture, training: Training) -> tuple[Formula, bool]:
     """The formula for the whole model, and whether any law in it is an approximation."""
+    terms: dict[str, Number] = {}
     laws = _laws(architecture, training)
-    terms = dict(training.terms)
-    body = (_uniform if len(laws) == 1 else _mixed)(laws, training, terms)
-    outside = _outside(architecture, training, terms)
-    terms["h"] = architecture.hidden_size
     doubtful = any(law.approximate for law, _ in laws)
-    expression = f"{body} + {polynomial(outside)}" if outside else body
+    return _formula(architecture, training, terms, list(_body(laws, training, terms)), outside=True), doubtful
+
+
+def _formula(
+    architecture: Architecture, training: Training, terms: dict[str, Number], body: list[str], *, outside: bool
+) -> Formula:
+    parts = [part for part in body if part]
+    terms |= training.terms
+    if outside and (around := _outside(architecture, training, terms)):
+        parts.append(polynomial(around))
+    terms["h"] = share(architecture.hidden_size, training.regime.sequence_shards)
+    expression = " + ".join(parts) or "0 * t"
     used = set(_NAME.findall(expression))
-    return Formula(expression, {name: value for name, value in terms.items() if name in used}), doubtful
+    return Formula(expression, {name: value for name, value in terms.items() if name in used})
+
+
+def _body(laws: list[tuple[Law, int]], training: Training, terms: dict[str, Number]) -> tuple[str, str]:
+    """What all layers keep, and what is computed again at a time; empty where there is nothing."""
+    if not laws:
+        return "", ""
+    return (_uniform if len(laws) == 1 else _mixed)(laws, training, terms)
 
 
 def _laws(architecture: Architecture, training: Training) -> list[tuple[Law, int]]:
@@ -139,34 +232,42 @@ def _laws(architecture: Architecture, training: Training) -> list[tuple[Law, int
     return found
 
 
-def _uniform(laws: list[tuple[Law, int]], training: Training, terms: dict[str, Number]) -> str:
+def _uniform(laws: list[tuple[Law, int]], training: Training, terms: dict[str, Number]) -> tuple[str, str]:
     """All layers follow one law: the whole polynomial is in the formula."""
     law, layers = laws[0]
     terms |= {**law.terms, "L": layers}
-    kept = f"{training.regime.element_bytes}*t*h"
+    kept = f"{training.residual_bytes}*t*h"
+    if training.checkpointing == "operators" and law.saved:
+        kept = polynomial(operator_bytes(law, training.regime))
+        return f"L * ({kept})", f"({law.expression})"
     match training.checkpointing:
         case "full":
-            return f"L * {kept} + ({law.expression})"
+            return f"L * {kept}", f"({law.expression})"
         case "sqrt":
-            return f"ceil(sqrt(L)) * {kept} + ceil(L / ceil(sqrt(L))) * ({law.expression})"
+            return f"ceil(sqrt(L)) * {kept}", f"ceil(L / ceil(sqrt(L))) * ({law.expression})"
         case "selective" if law.saved.get(SCORES):
             rest = polynomial({name: count for name, count in law.saved.items() if name != SCORES})
-            return f"L * ({rest}) + {law.saved[SCORES]}*{SCORES}"
-    return f"L * ({law.expression})"
+            return f"L * ({rest})", f"{law.saved[SCORES]}*{SCORES}"
+    return f"L * ({law.expression})", ""
 
 
-def _mixed(laws: list[tuple[Law, int]], training: Training, terms: dict[str, Number]) -> str:
+def _mixed(laws: list[tuple[Law, int]], training: Training, terms: dict[str, Number]) -> tuple[str, str]:
     """Layers of several kinds: ``L_1 * A_1 + L_2 * A_2``, with the bytes of one layer of each kind as ``A``."""
     total = sum(count for _, count in laws)
-    sizes = [value_of(law.saved, {**law.terms, **training.terms}) for law, _ in laws]
-    kept = f"{training.regime.element_bytes}*t*h"
+    sizes = [_size(law, training) for law, _ in laws]
+    kept = f"{training.residual_bytes}*t*h"
+    if training.checkpointing == "operators":
+        each = [value_of(operator_bytes(law, training.regime), {**law.terms, **training.terms}) for law, _ in laws]
+        terms["A"] = max(sizes)
+        for index, (size, (_, count)) in enumerate(zip(each, laws, strict=True), start=1):
+            terms |= {f"L_{index}": count, f"A_{index}": size}
+        return " + ".join(f"L_{index} * A_{index}" for index in range(1, len(laws) + 1)), "A"
     if training.checkpointing in ("full", "sqrt"):
-        segments = total if training.checkpointing == "full" else _rounded_root(total)
         terms |= {"L": total, "A": max(sizes)}
         if training.checkpointing == "full":
-            return f"L * {kept} + A"
-        terms["A"] = _largest_segment(laws, sizes, ceil(total / segments))
-        return f"ceil(sqrt(L)) * {kept} + A"
+            return f"L * {kept}", "A"
+        terms["A"] = _largest_segment(laws, sizes, ceil(total / _rounded_root(total)))
+        return f"ceil(sqrt(L)) * {kept}", "A"
     scores = 0
     if training.checkpointing == "selective":
         each = [_score_size(law, training) for law, _ in laws]
@@ -177,8 +278,7 @@ def _mixed(laws: list[tuple[Law, int]], training: Training, terms: dict[str, Num
     body = " + ".join(f"L_{index} * A_{index}" for index in range(1, len(laws) + 1))
     if scores:
         terms["A_s"] = scores
-        return f"{body} + A_s"
-    return body
+    return body, "A_s" if scores else ""
 
 
 def _score_size(law: Law, training: Training) -> int:
@@ -204,6 +304,8 @@ def _rounded_root(number: int) -> int:
 def _outside(architecture: Architecture, training: Training, terms: dict[str, Number]) -> Bytes:
     """Final norm and head input; positions; and under LoRA what the first layer does not keep."""
     regime, one = training.regime, training.regime.element_bytes
+    if not training.outside:
+        return Counter()
     saved: Bytes = Counter(norm_law(architecture, regime))
     frozen = regime.adapted is not None
     if not frozen:

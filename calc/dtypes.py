@@ -103,11 +103,11 @@ def _plain(name: str, bits: int, source: str) -> DType:
     return DType(name=name, value_bits=Fraction(bits), source=source, kept_bits=bits)
 
 
-def _post_training(name: str, scale_bits: int, source: str) -> DType:
-    """4-bit values; per 128 of a row a 16-bit scale and, where asymmetric, a 4-bit zero point."""
+def _post_training(name: str, scale_bits: int, source: str, bits: int = 4) -> DType:
+    """Values of 4 bits; per 128 of a row a 16-bit scale and, where asymmetric, a zero point of as many bits."""
     return DType(
         name=name,
-        value_bits=Fraction(4),
+        value_bits=Fraction(bits),
         scale_bits=Fraction(scale_bits),
         group=128,
         grouping=Grouping.ROW_PART,
@@ -179,6 +179,7 @@ _QUANTIZED = (
         family="bitsandbytes",
     ),
     _post_training("gptq-4bit", 20, "gptq-2022"),
+    _post_training("gptq-8bit", 24, "gptq-2022", bits=8),
     _post_training("awq-4bit", 20, "awq-2023"),
     # OCP MX 1.0, MXFP4: E2M1 values and one 8-bit E8M0 scale per 32.
     DType(

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from calc.formula import Formula, Number
+from calc.layout import Layout
 
 NOTHING: Mapping[str, int | str] = MappingProxyType({})
 
@@ -59,8 +60,27 @@ class Note:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Phase:
+    """One moment of a run and what is in memory then.
+
+    Args:
+        name: ``forward``, ``loss``, ``first_backward``, ``last_backward`` or ``optimizer_step`` in training,
+            ``prefill`` or ``decode`` in inference.
+        components: what is alive, in the order of an estimate.
+    """
+
+    name: str
+    components: tuple[Component, ...]
+
+    @property
+    def total(self) -> int:
+        """Sum of the components [B]."""
+        return sum(component.bytes for component in self.components)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Estimate:
-    """Components in a stable order, and notes.
+    """Components in a stable order, and notes; ``timeline`` has every moment, of which the components are the largest.
 
     Example:
         >>> eight = Formula("P * q / 8", {"P": 4, "q": 16})
@@ -71,6 +91,7 @@ class Estimate:
 
     components: tuple[Component, ...]
     notes: tuple[Note, ...] = ()
+    timeline: tuple[Phase, ...] = ()
 
     @property
     def total(self) -> int:
@@ -101,11 +122,21 @@ class Lora:
         target_modules: ``all-linear``, ``attention``, ``q-v``, or module names (``("q_proj", "v_proj")``).
         precision: data type of the adapters' weights and gradients; the base keeps ``Workload.precision``
             (a 4-bit one makes it QLoRA).
+        dropout: adapters drop part of their input (``lora_dropout``), and each keeps what it was left with.
+        dora: a magnitude per output of each adapted matrix is trained as well (DoRA, arXiv 2402.09353).
+        trained_modules: ``embedding`` and ``head`` trained whole beside the adapters (PEFT's ``modules_to_save``).
+        float32_residual: PEFT's ``prepare_model_for_kbit_training`` has cast what is not quantized to float32.
+        packed_experts: experts stacked in one tensor each (Transformers 5, PEFT 0.21) instead of one matrix each.
     """
 
     rank: int = 16
     target_modules: str | tuple[str, ...] = "all-linear"
     precision: str = "bfloat16"
+    dropout: bool = False
+    dora: bool = False
+    trained_modules: tuple[str, ...] = ()
+    float32_residual: bool = False
+    packed_experts: bool = True
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -124,6 +155,21 @@ class Workload:
         runtime_bytes: context and libraries of the device [B]; ``None`` for the documented default.
         engine: id of ``calc.engines.ENGINES``.
         lora: adapters, or ``None`` for full training.
+        accumulation_steps: micro-batches per optimizer step; from the second on, gradients are there in the forward.
+        gradient_precision: ``auto`` (as computed), ``float32`` (Megatron's main gradients) or ``both`` (DeepSpeed's
+            float32 accumulation beside the 16-bit gradients).
+        step_kernel: ``fused``, or ``foreach``, PyTorch's default for AdamW, which makes temporaries in the step.
+        compute_precision: ``auto``, or ``bfloat16`` where float32 weights are cast to compute (autocast, FSDP's
+            mixed precision).
+        loss_kernel: id of ``calc.logits.LOSSES``.
+        fused_norms: norms that save only their input (Liger, Apex, Transformer Engine).
+        repeated_keys: keys and values repeated for every query head before the kernel (older Transformers).
+        experts: ``grouped``, all of a token's experts in one operation (Transformers 5), or ``loop``, one by one.
+        dropout: dropout on residuals and attention, as in GPT-2 and Megatron's defaults.
+        layout: how the model is spread over GPUs; ``None`` for one.
+        prompt_tokens: how many of ``context_tokens`` are computed at once in inference, the rest being generated;
+            ``None`` for all.
+        statistic: ``needed``, ``allocated``, ``reserved`` or ``device`` (``calc.allocator``).
     """
 
     precision: str = "bfloat16"
@@ -137,6 +183,18 @@ class Workload:
     runtime_bytes: int | None = None
     engine: str = "exact"
     lora: Lora | None = None
+    accumulation_steps: int = 2
+    gradient_precision: str = "auto"
+    step_kernel: str = "fused"
+    compute_precision: str = "auto"
+    loss_kernel: str = "standard"
+    fused_norms: bool = False
+    repeated_keys: bool = False
+    experts: str = "grouped"
+    dropout: bool = False
+    layout: Layout | None = None
+    prompt_tokens: int | None = None
+    statistic: str = "needed"
 
 
 def ranged(  # noqa: PLR0913 - the parts of a component

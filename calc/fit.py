@@ -53,8 +53,10 @@ class Fit:
         return Fraction(self.used, self.gpu.capacity)
 
 
-def fit(estimate: Estimate | int, gpus: Iterable[Gpu]) -> tuple[Fit, ...]:
+def fit(estimate: Estimate | int, gpus: Iterable[Gpu], *, parts: int = 1) -> tuple[Fit, ...]:
     """Hold an estimate, or a number of bytes, against each GPU, in the order given.
+
+    With ``parts`` the estimate is of one GPU of a layout of so many: the counts are of the whole layout.
 
     Example:
         >>> card = Gpu(id="x", name="X", kind="consumer", sold_bytes=100)
@@ -64,12 +66,12 @@ def fit(estimate: Estimate | int, gpus: Iterable[Gpu]) -> tuple[Fit, ...]:
         3
     """
     if isinstance(estimate, int):
-        return tuple(_fit(gpu, estimate, estimate, 0) for gpu in gpus)
+        return tuple(_fit(gpu, estimate, estimate, 0, parts) for gpu in gpus)
     runtime = estimate.component("runtime")
-    return tuple(_fit(gpu, estimate.total, estimate.high, runtime) for gpu in gpus)
+    return tuple(_fit(gpu, estimate.total, estimate.high, runtime, parts) for gpu in gpus)
 
 
-def _fit(gpu: Gpu, used: int, high: int, runtime: int) -> Fit:
+def _fit(gpu: Gpu, used: int, high: int, runtime: int, parts: int) -> Fit:
     capacity = gpu.capacity
     if used > capacity:
         verdict = Verdict.NO_FIT
@@ -83,7 +85,7 @@ def _fit(gpu: Gpu, used: int, high: int, runtime: int) -> Fit:
         count = 0
     return Fit(
         gpu=gpu,
-        count=count,
+        count=count * parts,
         used=used,
         free=capacity - used,
         verdict=verdict,

@@ -3,10 +3,10 @@
 An adapter of a matrix ``(out, in)`` is two matrices, ``(r, in)`` and ``(out, r)``: ``r * (in + out)`` parameters
 (Hu et al. 2021, section 4.1). Targets are names of modules, matched as PEFT does, by the end of the module's path.
 
-``all-linear`` is every linear of the model but the head (PEFT's rule), routers and vision towers included. Experts
-count one adapter each where the checkpoint stores one matrix each (Mixtral, Qwen 3 MoE, DeepSeek, OLMoE: modules of
-Transformers up to 4.57); experts stacked in one tensor (gpt-oss, Llama 4) are parameters, not modules, and get none.
-Transformers 5 stacks all experts and PEFT 0.21 then adapts them in another way, so its counts differ for these models.
+``all-linear`` is every linear of the model but the head (PEFT's rule), routers and vision towers included.
+Transformers 5 stacks the experts of a layer in one tensor, and PEFT 0.21 adapts it in its own way (``packed_modules``);
+without ``packed`` each expert has its own adapters, as where it was a module of its own (Mixtral, Qwen 3 MoE, DeepSeek,
+OLMoE in Transformers up to 4.57). Experts that no version has as modules (gpt-oss, Llama 4) get none.
 """
 
 from collections.abc import Callable, Iterator
@@ -16,11 +16,19 @@ from calc.architecture import Architecture, Tensor, TensorKind
 from calc.custom import is_custom
 from calc.dtypes import dtype
 from calc.errors import InvalidInput
+from calc.estimate import Lora
 from calc.inventory import distinct_layers
+
+SAVED_MODULES = {"embedding": TensorKind.EMBEDDING, "head": TensorKind.HEAD}
+"""Modules that can be trained whole beside the adapters."""
 
 ALL_LINEAR, ATTENTION, QUERY_VALUE = "all-linear", "attention", "q-v"
 ROUTERS_WITHOUT_MODULE = ("router",)
 """gpt-oss keeps its router's matrix as a plain parameter (``GptOssTopKRouter``), which PEFT does not adapt."""
+
+DEEPSEEK = ("deepseek_v2", "deepseek_v3", "kimi_k2", "deepseek_v32")
+PACKED_UNADAPTED = ("gpt_oss", "llama4_text", "qwen2_moe", "jamba")
+"""Families whose stacked routed experts PEFT 0.21 leaves alone."""
 
 _BLOCKS = {"self_attn", "self_attention", "attn", "attention", "cross_attn", "SelfAttention", "EncDecAttention"}
 _SHARED_BLOCKS = {"mixer", "temporal_block"}
@@ -47,14 +55,16 @@ class Adapter:
         return rank * (self.in_features + self.out_features) * self.count
 
 
-def adapters(architecture: Architecture, target_modules: str | tuple[str, ...]) -> tuple[Adapter, ...]:
+def adapters(
+    architecture: Architecture, target_modules: str | tuple[str, ...], *, packed: bool = True
+) -> tuple[Adapter, ...]:
     """The matrices that get an adapter.
 
     Raises:
         InvalidInput: ``unknown_module`` with the names that exist, for a target that matches nothing;
             ``no_linear_modules`` for a rule that matches nothing, as in a custom model.
     """
-    linears = () if is_custom(architecture) else tuple(linear_modules(architecture))
+    linears = () if is_custom(architecture) else tuple((packed_modules if packed else linear_modules)(architecture))
     if isinstance(target_modules, str) and target_modules in _RULES:
         chosen = tuple(one for one in linears if _RULES[target_modules](one.module))
         if not chosen:
@@ -68,13 +78,17 @@ def adapters(architecture: Architecture, target_modules: str | tuple[str, ...]) 
     return tuple(one for one in linears if any(_matches(one.module, name) for name in wanted))
 
 
-def lora_parameters(architecture: Architecture, *, rank: int, target_modules: str | tuple[str, ...]) -> int:
+def lora_parameters(
+    architecture: Architecture, *, rank: int, target_modules: str | tuple[str, ...], packed: bool = True
+) -> int:
     """Trainable parameters of the adapters: the sum of ``r * (in + out)`` over the chosen matrices.
 
     Args:
         architecture: the base model.
         rank: ``r``, at least 1.
         target_modules: ``all-linear``, ``attention``, ``q-v``, a module name, or several.
+        packed: experts stacked in one tensor (Transformers 5 with PEFT 0.21, checked with 5.24 and 0.21.2), or one by
+            one (up to 4.57).
 
     Source: Hu et al. 2021, arXiv 2106.09685v2, section 4.1; PEFT ``tuners/lora/layer.py``.
 
@@ -90,7 +104,7 @@ def lora_parameters(architecture: Architecture, *, rank: int, target_modules: st
     """
     if rank < 1:
         raise InvalidInput("too_small", place="rank", minimum=1)
-    return sum(one.parameters(rank) for one in adapters(architecture, target_modules))
+    return sum(one.parameters(rank) for one in adapters(architecture, target_modules, packed=packed))
 
 
 def adapter_shapes(found: tuple[Adapter, ...], rank: int) -> tuple[tuple[tuple[int, int], int], ...]:
@@ -98,6 +112,30 @@ def adapter_shapes(found: tuple[Adapter, ...], rank: int) -> tuple[tuple[tuple[i
     return tuple(
         pair for one in found for pair in (((rank, one.in_features), one.count), ((one.out_features, rank), one.count))
     )
+
+
+def extra_shapes(
+    architecture: Architecture, found: tuple[Adapter, ...], lora: Lora
+) -> tuple[tuple[tuple[int, ...], int], ...]:
+    """What is trained beside the two matrices: DoRA's magnitudes and the modules trained whole.
+
+    DoRA keeps one magnitude per output of each adapted matrix (PEFT, ``tuners/lora/dora.py``); rsLoRA changes the scale
+    only. ``modules_to_save`` trains a copy of the token table or of the head.
+
+    Raises:
+        InvalidInput: ``unknown_choice`` for a module that is neither ``embedding`` nor ``head``.
+    """
+    shapes: list[tuple[tuple[int, ...], int]] = []
+    if lora.dora:
+        shapes += [((one.out_features,), one.count) for one in found]
+    for name in lora.trained_modules:
+        if name not in SAVED_MODULES:
+            raise InvalidInput("unknown_choice", place="trained-modules", value=name, known=tuple(SAVED_MODULES))
+        kind = SAVED_MODULES[name]
+        if name == "head" and architecture.tie_word_embeddings:
+            kind = TensorKind.EMBEDDING
+        shapes += [(one.shape, one.count) for one in architecture.tensors if one.kind is kind]
+    return tuple(shapes)
 
 
 def adapter_file_bytes(parameters: int, precision: str = "bfloat16") -> int:
@@ -119,6 +157,32 @@ def linear_modules(architecture: Architecture) -> Iterator[Adapter]:
     parameters = ROUTERS_WITHOUT_MODULE if architecture.model_type == "gpt_oss" else ()
     for one in _linears(architecture):
         if not any(_matches(one.module, name) for name in parameters):
+            yield one
+
+
+def packed_modules(architecture: Architecture) -> Iterator[Adapter]:
+    """Every matrix that PEFT 0.21 adapts where Transformers 5 stacks the experts.
+
+    Gate and up are one stacked tensor with adapters of rank ``2 r E``, down another with rank ``r E``; it skips the
+    routed experts of some families, and in DeepSeek's the dense and shared feed-forwards. Counted with PEFT 0.21.2 and
+    Transformers 5.24: Mixtral 8x7B at rank 8 has 179,832,832 parameters.
+    """
+    latent = architecture.model_type in DEEPSEEK
+    for one in linear_modules(architecture):
+        routed = ".experts." in one.module
+        if (routed or one.module.endswith("mlp.gate")) and architecture.model_type in PACKED_UNADAPTED:
+            continue
+        if latent and not routed and ".mlp." in f".{one.module}" and not one.module.endswith("gate"):
+            continue
+        name = one.module.rsplit(".", 1)[-1]
+        if not routed:
+            yield one
+        elif name in ("gate_proj", "w1"):
+            module = f"{one.module.partition('.experts.')[0]}.experts.gate_up_proj"
+            yield Adapter(
+                module=module, out_features=2 * one.out_features, in_features=one.in_features, count=2 * one.count
+            )
+        elif name in ("down_proj", "w2"):
             yield one
 
 

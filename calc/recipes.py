@@ -29,12 +29,21 @@ BLOCK_8BIT = 256
 the paper, arXiv 2110.02861, section 2.1)."""
 
 
+MOST_HIDDEN = 2**15
+"""Longest side of a hidden matrix: a token table or a head has more rows than this."""
+
+GALORE_RANK = 128
+"""Rank that GaLore projects gradients to (its README's example for Llama 7B is 1024, for small models 128)."""
+
+
 class States(StrEnum):
     """How the size of an optimizer's states follows from the parameters."""
 
     DENSE = "dense"  # ``bytes_per_parameter`` for each
     BLOCKWISE = "blockwise"  # 8-bit states with scales
     FACTORED = "factored"  # a row and a column for each matrix
+    MATRICES = "matrices"  # one momentum for matrices, two moments for the rest
+    PROJECTED = "projected"  # two moments of the gradient projected to a low rank, and the projection
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -47,6 +56,7 @@ class Optimizer:
         bytes_per_parameter: of all states together, without scales.
         source: key of ``calc.sources.SOURCES``.
         paged: the states may move to the host when the GPU is full.
+        foreach: PyTorch's step over lists of tensors makes a temporary as large as the parameters.
     """
 
     name: str
@@ -54,12 +64,13 @@ class Optimizer:
     bytes_per_parameter: int
     source: str
     paged: bool = False
+    foreach: bool = False
 
 
 _ALL = (
     # Two moments in float32 (Kingma and Ba 2014; Loshchilov and Hutter 2017).
-    Optimizer(name="adamw", states=States.DENSE, bytes_per_parameter=8, source="adamw-2017"),
-    Optimizer(name="adamw-bf16", states=States.DENSE, bytes_per_parameter=4, source="adamw-2017"),
+    Optimizer(name="adamw", states=States.DENSE, bytes_per_parameter=8, source="adamw-2017", foreach=True),
+    Optimizer(name="adamw-bf16", states=States.DENSE, bytes_per_parameter=4, source="adamw-2017", foreach=True),
     # One momentum buffer in float32.
     Optimizer(name="sgd-momentum", states=States.DENSE, bytes_per_parameter=4, source="sgd-momentum"),
     Optimizer(name="sgd", states=States.DENSE, bytes_per_parameter=0, source="sgd-momentum"),
@@ -70,6 +81,10 @@ _ALL = (
     Optimizer(name="adafactor", states=States.FACTORED, bytes_per_parameter=0, source="adafactor-2018"),
     # "Lion [...] only keeps track of the momentum" (Chen et al. 2023, section 1); float32 as the others.
     Optimizer(name="lion", states=States.DENSE, bytes_per_parameter=4, source="lion-2023"),
+    # Momentum of the matrices of the layers; embeddings, head and vectors keep AdamW (Jordan 2024).
+    Optimizer(name="muon", states=States.MATRICES, bytes_per_parameter=4, source="muon-2024"),
+    # Two moments of a gradient projected to rank 128, and its projection (Zhao et al. 2024, section 4.2).
+    Optimizer(name="galore", states=States.PROJECTED, bytes_per_parameter=8, source="galore-2024"),
     Optimizer(name="lion-8bit", states=States.BLOCKWISE, bytes_per_parameter=1, source="lion-2023"),
 )
 
@@ -189,4 +204,30 @@ def _factored(_: Optimizer, shapes: Shapes, __: str) -> Formula:
     return Formula("4 * N_f", {"N_f": numbers})
 
 
-_LAWS = {States.DENSE: _dense, States.BLOCKWISE: _blockwise, States.FACTORED: _factored}
+def _matrices(one: Optimizer, shapes: Shapes, _: str) -> Formula:
+    """Muon: a momentum for each hidden matrix, AdamW for tables, head and vectors, told apart by their shape."""
+    matrices = sum(prod(shape) * times for shape, times in shapes if _hidden(shape))
+    rest = sum(prod(shape) * times for shape, times in shapes if not _hidden(shape))
+    return Formula(f"{one.bytes_per_parameter} * P_m + 8 * P_u", {"P_m": matrices, "P_u": rest})
+
+
+def _hidden(shape: tuple[int, ...]) -> bool:
+    return len(shape) > 1 and max(shape) < MOST_HIDDEN
+
+
+def _projected(one: Optimizer, shapes: Shapes, _: str) -> Formula:
+    """GaLore: ``8 (m + n) r`` less one side: moments of the projected gradient ``r * max``, projection ``r * min``."""
+    projected = sum(GALORE_RANK * max(shape) * times for shape, times in shapes if _hidden(shape))
+    projection = sum(GALORE_RANK * min(shape[-2:]) * times for shape, times in shapes if _hidden(shape))
+    rest = sum(prod(shape) * times for shape, times in shapes if not _hidden(shape))
+    terms = {"N_f": projected, "N_b": projection, "P_u": rest}
+    return Formula(f"{one.bytes_per_parameter} * N_f + 4 * N_b + 8 * P_u", terms)
+
+
+_LAWS = {
+    States.DENSE: _dense,
+    States.BLOCKWISE: _blockwise,
+    States.FACTORED: _factored,
+    States.MATRICES: _matrices,
+    States.PROJECTED: _projected,
+}

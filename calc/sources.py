@@ -49,6 +49,43 @@ _TRAINING = {
         "https://huggingface.co/docs/accelerate/v1.9.0/usage_guides/gradient_accumulation",
         "Performing gradient accumulation with Accelerate",
     ),
+    "liger-2024": _paper("2410.10989v3", "Liger Kernel: Efficient Triton Kernels for LLM Training", "§3.2"),
+    "torch-foreach": _page(
+        "https://docs.pytorch.org/docs/2.9/generated/torch.optim.AdamW.html", "torch.optim.AdamW", "foreach, fused"
+    ),
+    "torchtitan-sac": _page(
+        "https://pytorch.org/blog/activation-checkpointing-techniques/",
+        "Current and New Activation Checkpointing Techniques in PyTorch",
+        "Selective Activation Checkpoint",
+    ),
+    "fsdp-qlora-2024": _page(
+        "https://www.answer.ai/posts/2024-03-14-fsdp-qlora-deep-dive.html", "Enabling 70B Finetuning on Consumer GPUs"
+    ),
+    "torch-amp": _page("https://docs.pytorch.org/docs/2.9/amp.html", "Automatic Mixed Precision", "torch.autocast"),
+    "dora-2024": _paper("2402.09353v6", "DoRA: Weight-Decomposed Low-Rank Adaptation", "§4"),
+    "galore-2024": _paper(
+        "2403.03507v2", "GaLore: Memory-Efficient LLM Training by Gradient Low-Rank Projection", "§4"
+    ),
+    "muon-2024": _page("https://kellerjordan.github.io/posts/muon/", "Muon: An optimizer for hidden layers"),
+    "fsdp-2023": _paper(
+        "2304.11277v2", "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", "§3.2, §3.3"
+    ),
+    "pipeline-2021": _paper(
+        "2104.04473v5", "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", "§2.2"
+    ),
+    "torch-ddp": _page(
+        "https://docs.pytorch.org/docs/2.9/notes/ddp.html", "Distributed Data Parallel", "gradient_as_bucket_view"
+    ),
+    "ring-attention-2023": _paper(
+        "2310.01889v4", "Ring Attention with Blockwise Transformers for Near-Infinite Context"
+    ),
+    "peft-kbit": _file(
+        "huggingface/peft",
+        "b28a09c44695163806dc2d560ec2faa1ce2949c5",
+        "src/peft/utils/other.py",
+        "PEFT: utils/other.py",
+        "prepare_model_for_kbit_training",
+    ),
     "gpipe-2018": _paper(
         "1811.06965v5", "GPipe: Efficient Training of Giant Neural Networks using Pipeline Parallelism", "§2"
     ),
@@ -200,6 +237,12 @@ _DEVICE = {
         "2abc0f3243e20cf45b6a3ab60308db701c0c3111",
         "docs/source/benchmark/speed_benchmark.rst",
         "Qwen2.5 Speed Benchmark",
+    ),
+    "qwen2-speed-benchmark": _file(
+        "QwenLM/Qwen3",
+        "81a7eff6b5c50f87f64f1c9fa0f62e9717713ca3",
+        "docs/source/benchmark/speed_benchmark.rst",
+        "Qwen2 Speed Benchmark",
     ),
     "bigscience-megatron": _file(
         "bigscience-workshop/bigscience",

@@ -142,6 +142,22 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
     return tuple(part for part in parts if part.bytes)
 
 
+def dequantized(architecture: Architecture, dtype: DType) -> Component | None:
+    """The largest matrix in 16 bits, into which kernels of 4 and 8 bits unpack it to multiply a prompt.
+
+    bitsandbytes does so in every pass (``dequantize_4bit``), AutoAWQ's and ExLlamaV2's kernels for more than a few
+    rows; ExLlamaV2 keeps the buffer. GGUF kernels multiply the blocks as they are. Low end: none.
+    """
+    if dtype.family not in ("bitsandbytes", "post_training") or dtype.name == "fp8":
+        return None
+    matrices = [one for one, _ in loaded_tensors(architecture) if one.kind is TensorKind.LINEAR and len(one.shape) == 2]
+    widest = max((prod(one.shape) for one in matrices), default=0)
+    if not widest or is_custom(architecture):
+        return None
+    derivation = Formula("2 * P_m", {"P_m": widest})
+    return Component(name="activations/dequantized", derivation=derivation, sources=("gptq-2022",), low=0)
+
+
 def _as_stored(architecture: Architecture) -> tuple[Component, ...]:
     """A component for each type of the file, most bytes first; ``P`` are stored elements, ``q`` their exact bits."""
     if not architecture.stored:

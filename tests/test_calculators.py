@@ -158,11 +158,12 @@ def test_mixed_precision_adds_a_master_copy() -> None:
 
 
 def test_checkpointing_keeps_less() -> None:
-    """Full checkpointing keeps less than √layers, and √layers less than nothing checkpointed."""
-    kept = [
-        part(run("gpu", {"workload": "training", "context": "2048", "checkpointing": mode}), "activations")
-        for mode in ("full", "sqrt", "none")
-    ]
+    """At the end of the forward pass full checkpointing keeps one input a layer, √layers fewer, nothing all of them."""
+    kept = []
+    for mode in ("sqrt", "full", "none"):
+        found = run("gpu", {"workload": "training", "context": "2048", "checkpointing": mode})
+        forward = next(moment for moment in found.timeline if moment.name == "forward")
+        kept.append(sum(one.bytes for one in forward.components if one.name.startswith("activations")))
     assert kept == sorted(kept)
     assert len(set(kept)) == 3
 
@@ -235,7 +236,7 @@ def test_lora_and_qlora_need_less_than_full_training() -> None:
 @pytest.mark.parametrize(
     ("model", "targets", "code"),
     [
-        ("mixtral-8x7b", "all-linear", {"lora_separate_experts"}),
+        ("mixtral-8x7b", "all-linear", {"lora_packed_experts"}),
         ("gpt-oss-20b", "all-linear", {"lora_stacked_experts"}),
         ("mixtral-8x7b", "attention", set()),
         ("llama-3-8b", "all-linear", set()),
@@ -244,7 +245,7 @@ def test_lora_and_qlora_need_less_than_full_training() -> None:
 def test_lora_says_how_it_counts_experts(model: str, targets: str, code: set[str]) -> None:
     """The number of adapters of a mixture depends on the versions of Transformers and PEFT: which one is said."""
     notes = {note.code for note in run("lora", {"model": model, "targets": targets}).notes}
-    assert notes & {"lora_separate_experts", "lora_stacked_experts"} == code
+    assert notes & {"lora_packed_experts", "lora_separate_experts", "lora_stacked_experts"} == code
 
 
 @pytest.mark.parametrize(("context", "limit"), [("8192", 8192), ("3000", 8192), ("2048", None)])

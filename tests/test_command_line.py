@@ -84,6 +84,7 @@ def test_json_has_the_promised_shape(answer: Any) -> None:
     found = answer("gpu --model llama-3-8b --workload inference --precision bfloat16 --batch 1 --context 8192")
     assert list(found) == [
         *("calculator", "inputs", "components", "total_bytes", "low_bytes", "high_bytes", "gpus", "notes"),
+        *("timeline", "tables"),
     ]
     assert found["calculator"] == "gpu"
     assert found["inputs"]["context"] == 8192

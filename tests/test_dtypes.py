@@ -22,6 +22,7 @@ PUBLISHED = {
     "nf4": 4.5,
     "nf4-dq": 4.127,
     "gptq-4bit": 4.156,
+    "gptq-8bit": 8.188,
     "awq-4bit": 4.156,
     "int4": 4.156,
     "mxfp4": 4.25,

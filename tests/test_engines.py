@@ -9,7 +9,7 @@ from calc.memory import Workload, estimate_inference
 from calc.sources import SOURCES
 
 # Largest pass in tokens: max_num_batched_tokens of vLLM on large GPUs, n_ubatch of llama.cpp; None for whole prompts.
-CHUNKS = {"exact": None, "transformers": None, "vllm": 8192, "llama.cpp": 512}
+CHUNKS = {"exact": None, "transformers": None, "transformers-legacy": None, "vllm": 8192, "llama.cpp": 512}
 
 
 @pytest.mark.parametrize(("engine", "chunk"), CHUNKS.items())

@@ -15,15 +15,15 @@ NETWORK = {"asyncio", "ftplib", "http", "socket", "socketserver", "ssl", "urllib
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("units", "errors", "formula", "provenance"),
     ("sources", "dtypes", "architecture", "gpu", "checkpoint"),
-    ("estimate", "inventory", "custom", "json_door"),
+    ("layout", "estimate", "inventory", "custom", "json_door"),
     ("safetensors", "adapter", "description"),
     ("described",),
     (
         *("hf_config", "gguf", "catalog", "quantized", "compare", "tree"),
         *("parameters", "kv_cache", "layer_laws", "activations", "logits", "weights", "recipes", "lora", "parallelism"),
-        *("engines", "simple"),
+        *("engines", "simple", "allocator", "timeline", "states", "checks", "notes"),
     ),
-    ("memory", "model_file"),
+    ("inference", "training", "memory", "model_file"),
     ("fit", "model_sheet", "sheet_json", "local_files"),
     ("advice",),
     ("calculators",),

@@ -29,7 +29,7 @@ def test_the_promised_names_are_there() -> None:
     ("function", "first", "keywords"),
     [
         (calc.kv_cache_bytes, "architecture", {"context_tokens", "sequences", "dtype", "engine"}),
-        (calc.lora_parameters, "architecture", {"rank", "target_modules"}),
+        (calc.lora_parameters, "architecture", {"rank", "target_modules", "packed"}),
     ],
 )
 def test_all_past_the_first_argument_is_by_keyword(function: object, first: str, keywords: set[str]) -> None:

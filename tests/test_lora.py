@@ -60,7 +60,26 @@ def test_llama_3_8b_has_the_known_count() -> None:
 
 def test_separate_experts_have_one_adapter_each() -> None:
     """Mixtral at rank 8 in Transformers 4.57, where w1, w2 and w3 are modules: 121,112,576 with its routers."""
-    assert lora_parameters(architecture("mixtral-8x7b"), rank=8, target_modules="all-linear") == 121_112_576
+    model = architecture("mixtral-8x7b")
+    assert lora_parameters(model, rank=8, target_modules="all-linear", packed=False) == 121_112_576
+
+
+@pytest.mark.parametrize(
+    ("model", "count"),
+    # peft 0.21.2 on transformers 5.24, all-linear at rank 16 (reference data, oracle_lora.json).
+    [
+        ("deepseek-v2-lite", 358_994_944),
+        ("deepseek-v3", 7_645_254_656),
+        ("jamba-1.5-mini", 38_123_520),
+        ("mixtral-8x7b", 359_665_664),
+        ("olmoe-1b-7b", 189_284_352),
+        ("qwen1.5-moe-a2.7b", 15_925_632),
+        ("qwen3-30b-a3b", 996_507_648),
+    ],
+)
+def test_stacked_experts_are_counted_as_peft_adapts_them(model: str, count: int) -> None:
+    """With Transformers 5 the experts of a layer are one tensor, and PEFT adapts it, or skips it, by family."""
+    assert lora_parameters(architecture(model), rank=16, target_modules="all-linear") == count
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,10 @@ class Group:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FieldView:
-    """One field as the templates draw it; ``control`` is ``text``, ``textarea``, ``select`` or ``segments``."""
+    """One field as the templates draw it.
+
+    ``control`` is ``text``, ``textarea``, ``select``, ``combobox`` (a select with a search) or ``segments``.
+    """
 
     name: str
     id: str
@@ -92,7 +95,7 @@ def _field(field: Field, text: str, shown: bool) -> FieldView:
         label=es.FIELD_LABELS[field.name],
         hint=es.FIELD_HINTS.get(field.name, ""),
         unit=es.UNITS[field.unit] if field.unit else "",
-        control=_control(field) if not groups else "select" if listed else "segments",
+        control=_control(field) if not groups else _list(field) if listed else "segments",
         inputmode="numeric" if field.kind is Kind.INTEGER else "decimal",
         value=text,
         optional=field.optional,
@@ -103,6 +106,10 @@ def _field(field: Field, text: str, shown: bool) -> FieldView:
 
 def _control(field: Field) -> str:
     return "text" if field.kind in (Kind.INTEGER, Kind.DECIMAL) else "textarea"
+
+
+def _list(field: Field) -> str:
+    return "combobox" if field.kind is Kind.MODEL else "select"
 
 
 def _short(options: Sequence[Option]) -> bool:

@@ -7,6 +7,7 @@ from the worker, sentences from the templates in the page. Everything is a callb
 import json
 
 import js
+from combobox import enhance
 from polyscript import workers
 
 SILENCE_MS = 30_000
@@ -85,6 +86,7 @@ def fill(inputs):
             control.selectedIndex = max([o.index for o in options if o.defaultSelected] or [0])
         else:
             control.value = control.defaultValue
+    form.dispatchEvent(js.Event.new("restored"))
 
 
 def differs(control):
@@ -240,7 +242,7 @@ def mark(field, error):
     slot = field.querySelector("[data-error]")
     slot.textContent = error
     slot.hidden = not error
-    for control in select("[name]", field):
+    for control in select("[name], [role=combobox]", field):
         if error:
             control.setAttribute("aria-invalid", "true")
         else:
@@ -382,6 +384,8 @@ def main():
     if "=" in js.location.hash:
         visit.restoring = js.location.hash[1:]
         visit.touched.update([control.name for control in controls if differs(control)])
+    for box in select("[data-combobox]"):
+        enhance(box)
     form.addEventListener("input", edited)
     form.addEventListener("change", edited)
     form.addEventListener("submit", submitted)

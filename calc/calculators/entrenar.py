@@ -14,12 +14,15 @@ from typing import Final
 from calc import catalog
 from calc.calculators.calculator import Calculator, inputs
 from calc.calculators.fields import Field, Kind, Parsed
-from calc.calculators.result import Result
+from calc.calculators.result import Figure, Result, Row
+from calc.calculators.training_fields import layout_fields, layout_of
 from calc.estimate import Component, Estimate, Note
 from calc.fit import fit
 from calc.formula import Formula
+from calc.layout import Layout
 from calc.recipes import RECIPES as BY_NAME
 from calc.recipes import Recipe
+from calc.states import divided
 from calc.units import BILLION, GB
 
 RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
@@ -67,6 +70,7 @@ FIELDS = (
         finer=tuple(name for name in RECIPES if name not in USUAL),
     ),
     Field(name="activations", kind=Kind.DECIMAL, default="0", unit="GB", minimum=0, maximum=10**6),
+    *layout_fields(names=("data-parallel", "zero")),
     Field(name="gpu", kind=Kind.GPU, default="rtx-4090", advanced=True),
 )
 
@@ -83,15 +87,18 @@ def calculate(parsed: Parsed) -> Result:
     name = parsed.word("bytes-per-parameter")
     recipe = RECIPES[name]
     activations = ceil(parsed.decimal("activations") * GB)
-    estimate = Estimate(components=_components(parameters, recipe, activations))
+    layout = layout_of(parsed) or Layout()
+    estimate = Estimate(components=_components(parameters, recipe, activations, layout))
     notes = [Note(code="runtime_not_counted")]
+    if layout.zero and layout.data > 1:
+        notes.append(Note(code="states_divided", params={"zero": layout.zero, "gpus": layout.data}))
     if not activations:
         notes.insert(0, Note(code="activations_not_counted"))
     return Result(
         calculator="entrenar",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus()),
+        fits=fit(estimate, catalog.gpus(), parts=layout.gpus),
         notes=tuple(notes),
         figures={
             "parameters": parameters,
@@ -99,20 +106,32 @@ def calculate(parsed: Parsed) -> Result:
             "model_states_bytes": estimate.total - activations,
             "activations_bytes": activations,
         },
+        tables={"recipes": tuple(_row(one, parameters, chosen=one == name) for one in RECIPES)},
     )
 
 
-def _components(parameters: int, recipe: Recipe, activations: int) -> tuple[Component, ...]:
+def _row(name: str, parameters: int, *, chosen: bool) -> Row:
+    """A recipe beside the others: bytes per parameter of each part, and of all for this model."""
+    recipe = RECIPES[name]
+    parts: dict[str, Figure | bool] = {"recipe": name, "weight": recipe.weight, "gradient": recipe.gradient}
+    parts |= {"master": recipe.master, "optimizer": recipe.optimizer, "bytes_per_parameter": recipe.total}
+    return parts | {"total_bytes": parameters * recipe.total, "chosen": chosen}
+
+
+def _components(parameters: int, recipe: Recipe, activations: int, layout: Layout) -> tuple[Component, ...]:
     parts = (
-        ("weights", recipe.weight),
-        ("gradients", recipe.gradient),
-        ("optimizer", recipe.optimizer),
-        ("master_weights", recipe.master),
+        ("weights", recipe.weight, 3),
+        ("gradients", recipe.gradient, 2),
+        ("optimizer", recipe.optimizer, 1),
+        ("master_weights", recipe.master, 1),
     )
     sources = tuple(dict.fromkeys(("zero-2019", recipe.source)))
     states = [
-        Component(name=name, derivation=Formula("P * B", {"P": parameters, "B": size}), sources=sources)
-        for name, size in parts
+        divided(
+            Component(name=name, derivation=Formula("P * B", {"P": parameters, "B": size}), sources=sources),
+            layout.data if layout.zero >= stage else 1,
+        )
+        for name, size, stage in parts
         if size
     ]
     if activations:

@@ -29,6 +29,7 @@ from calc.calculators.shared import (
     remarks,
     runtime_bytes,
 )
+from calc.calculators.training_fields import layout_fields, step_fields, step_options
 from calc.dtypes import CACHE_BITS
 from calc.estimate import Estimate, Note, Workload
 from calc.fit import fit
@@ -56,6 +57,8 @@ FIELDS = (
         advanced=True,
         shown_when=TRAINING,
     ),
+    *step_fields(TRAINING),
+    *layout_fields(TRAINING),
     kv_precision(INFERENCE),
     RUNTIME,
     GPU,
@@ -88,7 +91,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         calculator="gpu",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus()),
+        fits=fit(estimate, catalog.gpus(), parts=workload.layout.gpus if workload.layout else 1),
         notes=(*estimate.notes, *_notes(figures, training=training), *cache, *remarks(estimate)),
         figures=figures,
     )
@@ -105,6 +108,7 @@ def _workload(parsed: Parsed, *, training: bool) -> Workload:
         mixed_precision=parsed.flag("mixed-precision", otherwise=True),
         checkpointing=parsed.word("checkpointing") if training else "none",
         attention_kernel=parsed.word("attention-kernel") if training else "flash",
+        **(step_options(parsed) if training else {}),
     )
 
 

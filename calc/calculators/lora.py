@@ -5,6 +5,7 @@ QLoRA is LoRA on a base in NF4 with double quantization (Dettmers et al. 2023, a
 
 from dataclasses import replace
 from fractions import Fraction
+from math import prod
 from typing import Final
 
 from calc import catalog
@@ -26,9 +27,10 @@ from calc.calculators.shared import (
     remarks,
     runtime_bytes,
 )
+from calc.calculators.training_fields import layout_fields, layout_of, step_fields, step_options
 from calc.estimate import Estimate, Lora, Note, Workload
 from calc.fit import fit
-from calc.lora import ALL_LINEAR, adapter_file_bytes, adapters, lora_parameters
+from calc.lora import ALL_LINEAR, adapter_file_bytes, adapters, extra_shapes
 from calc.memory import estimate_training
 from calc.parameters import count_parameters
 from calc.recipes import OPTIMIZERS
@@ -54,6 +56,18 @@ FIELDS = (
     ),
     optimizer(tuple(OPTIMIZERS)),
     checkpointing("full"),
+    Field(name="dora", kind=Kind.FLAG, default="no", advanced=True),
+    Field(name="adapter-dropout", kind=Kind.FLAG, default="no", advanced=True),
+    Field(name="packed-experts", kind=Kind.FLAG, default="yes", advanced=True),
+    Field(
+        name="trained-modules",
+        kind=Kind.CHOICE,
+        default="none",
+        choices=("none", "embedding", "head", "embedding-head"),
+        advanced=True,
+    ),
+    *step_fields(),
+    *layout_fields(names=("data-parallel", "zero", "offload")),
     RUNTIME,
     GPU,
     UNIT,
@@ -73,20 +87,22 @@ def calculate(parsed: Parsed) -> Result:
 
 def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     """The answer for any architecture; the field ``model`` is not looked at."""
-    method, rank, targets = parsed.word("method"), parsed.integer("rank"), parsed.word("targets")
-    trainable = lora_parameters(architecture, rank=rank, target_modules=targets)
+    method = parsed.word("method")
+    adapter = _adapter(parsed)
+    trainable = _trainable(architecture, adapter)
     total = count_parameters(architecture).total
-    alternatives = _alternatives(parsed, architecture, Lora(rank=rank, target_modules=targets))
+    alternatives = _alternatives(parsed, architecture, adapter)
     estimate = alternatives[method]
+    layout = layout_of(parsed)
     notes = [Note(code="compared_with_full", params={"full_bytes": alternatives["full"].total})]
-    notes += _expert_notes(architecture, targets)
+    notes += _expert_notes(architecture, adapter)
     if method == "qlora":
         notes.insert(0, Note(code="qlora_base"))
     return Result(
         calculator="lora",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus()),
+        fits=fit(estimate, catalog.gpus(), parts=layout.gpus if layout else 1),
         notes=(*estimate.notes, *notes, *remarks(estimate)),
         figures={
             "parameters": total,
@@ -98,14 +114,35 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     )
 
 
-def _expert_notes(architecture: Architecture, targets: str) -> list[Note]:
+def _adapter(parsed: Parsed) -> Lora:
+    modules = {"none": (), "embedding-head": ("embedding", "head")}
+    chosen = parsed.word("trained-modules")
+    return Lora(
+        rank=parsed.integer("rank"),
+        target_modules=parsed.word("targets"),
+        dropout=parsed.flag("adapter-dropout", otherwise=False),
+        dora=parsed.flag("dora", otherwise=False),
+        packed_experts=parsed.flag("packed-experts", otherwise=True),
+        trained_modules=modules.get(chosen, (chosen,)),
+    )
+
+
+def _trainable(architecture: Architecture, adapter: Lora) -> int:
+    """Parameters of the adapters, and what is trained beside them."""
+    found = adapters(architecture, adapter.target_modules, packed=adapter.packed_experts)
+    extra = sum(prod(shape) * times for shape, times in extra_shapes(architecture, found, adapter))
+    return sum(one.parameters(adapter.rank) for one in found) + extra
+
+
+def _expert_notes(architecture: Architecture, adapter: Lora) -> list[Note]:
     """Which convention counts the routed experts; nothing where the targets leave them out, or there are none."""
     experts = [tensor for layer in architecture.layers for tensor in layer.tensors if tensor.active is not None]
-    if not experts or targets != ALL_LINEAR:
+    if not experts or adapter.target_modules != ALL_LINEAR:
         return []
-    adapted = {one.module for one in adapters(architecture, targets)}
-    separate = any(tensor.name.removesuffix(".weight") in adapted for tensor in experts)
-    return [Note(code="lora_separate_experts" if separate else "lora_stacked_experts")]
+    adapted = {one.module for one in adapters(architecture, adapter.target_modules, packed=adapter.packed_experts)}
+    if not any(tensor.name.removesuffix(".weight") in adapted for tensor in experts):
+        return [Note(code="lora_stacked_experts")]
+    return [Note(code="lora_packed_experts" if adapter.packed_experts else "lora_separate_experts")]
 
 
 def _alternatives(parsed: Parsed, architecture: Architecture, lora: Lora) -> dict[str, Estimate]:
@@ -119,6 +156,7 @@ def _alternatives(parsed: Parsed, architecture: Architecture, lora: Lora) -> dic
         checkpointing=parsed.word("checkpointing"),
         runtime_bytes=runtime_bytes(parsed),
         lora=lora,
+        **step_options(parsed),
     )
     full = replace(adapted, lora=None, precision="bfloat16" if precision == "int8" else precision)
     return {

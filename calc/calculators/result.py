@@ -7,12 +7,15 @@ from types import MappingProxyType
 from typing import Any
 
 from calc.calculators.fields import Value
-from calc.estimate import Component, Estimate, Note
+from calc.estimate import Component, Estimate, Note, Phase
 from calc.fit import Fit
 from calc.sources import SOURCES
 
 Figure = int | Fraction | str
 """A number beside the estimate: bytes as ``int`` where the name ends in ``_bytes``, shares as ``Fraction``."""
+
+Row = Mapping[str, Figure | bool]
+"""One row of a comparison: figures by the name of their column; ``chosen`` marks the one that was asked for."""
 
 NO_FIGURES: Mapping[str, Figure] = MappingProxyType({})
 
@@ -31,6 +34,7 @@ class Result:
         fits: every GPU of the catalogue against the estimate; empty where the calculator does not compare.
         notes: remarks of the estimate and of the calculator.
         figures: other numbers of the answer (``parameters``, ``effective_batch``, ``simple_kv_cache_bytes`` …).
+        tables: comparisons to show as they are, by name (``recipes``, ``same_batch``): rows of named figures.
         alternatives: whole estimates to compare with this one, by name (``full``, ``lora``, ``qlora``).
     """
 
@@ -41,6 +45,12 @@ class Result:
     notes: tuple[Note, ...] = ()
     figures: Mapping[str, Figure] = field(default_factory=lambda: NO_FIGURES)
     alternatives: Mapping[str, Estimate] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Mapping[str, tuple[Row, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def timeline(self) -> tuple[Phase, ...]:
+        """Every moment of the run with what is in memory then; the answer is the largest of them."""
+        return self.estimate.timeline
 
 
 def to_json(result: Result) -> dict[str, Any]:
@@ -59,6 +69,8 @@ def to_json(result: Result) -> dict[str, Any]:
         "high_bytes": result.estimate.high,
         "gpus": [_gpu(one) for one in result.fits],
         "notes": [{"code": note.code, **note.params} for note in result.notes],
+        "timeline": [_moment(moment) for moment in result.timeline],
+        "tables": {name: [_row(row) for row in rows] for name, rows in result.tables.items()},
     }
 
 
@@ -71,6 +83,15 @@ def _plain(value: Value) -> int | float | str | None:
     if isinstance(value, str) and value.isdecimal():
         return int(value)
     return value
+
+
+def _moment(moment: Phase) -> dict[str, Any]:
+    parts = {part.name: part.bytes for part in moment.components}
+    return {"moment": moment.name, "total_bytes": moment.total, "components": parts}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {name: float(value) if isinstance(value, Fraction) else value for name, value in row.items()}
 
 
 def _component(part: Component) -> dict[str, Any]:

@@ -30,6 +30,14 @@ ERRORS: Final[Mapping[str, str]] = {
     "too_small": "El mínimo es {minimum}.",
     "too_large": "El máximo es {maximum}.",
     "not_a_flag": "Debe ser «yes» o «no».",
+    "heads_not_divisible": "Las {heads} cabezas no se reparten por igual entre las partes pedidas.",
+    "width_not_divisible": "El ancho {width} de la red intermedia no se reparte por igual entre las partes pedidas.",
+    "too_few_layers": "Hay más etapas que capas: el modelo tiene {layers}.",
+    "experts_not_divisible": "Los {experts} expertos no se reparten por igual entre las partes pedidas.",
+    "no_experts": "El modelo no tiene expertos que repartir.",
+    "expert_over_data": "Los expertos se reparten entre las GPU de datos, y su número no es múltiplo de {expert}.",
+    "sequence_without_tensor": "El paralelismo de secuencia acompaña al de tensores, que aquí es 1.",
+    "offload_needs_zero_3": "Solo con ZeRO 3 pueden esperar los pesos en la memoria del sistema.",
     "unknown_module": "El modelo no tiene matrices llamadas «{value}».",
     "no_linear_modules": "El modelo no tiene matrices de ese tipo ({value}).",
     "unknown_choice": "«{value}» no es una de las opciones.",
@@ -91,8 +99,13 @@ NOTES: Final[Mapping[str, str]] = {
     "custom_assumptions": "De un modelo personalizado solo se conocen los datos dados. Se supone lo demás: red "
     "intermedia de ancho {intermediate_size} con puerta y sin sesgos.",
     "logits_not_counted": "No se cuentan los logits: no se conoce el vocabulario.",
-    "training_sum_of_parts": "Se suman las partes en su momento mayor, como ocurre al acumular gradientes; con un solo "
-    "microlote, gradientes y activaciones no coinciden enteros, y el extremo bajo lo tiene en cuenta.",
+    "peak_moment": "El momento de más memoria es {moment}: las partes son las que hay entonces, no la suma de todas "
+    "las que aparecen en algún momento.",
+    "one_gpu_of_many": "La cifra es la de la GPU más cargada de las {gpus} del reparto.",
+    "fullest_stage": "La etapa más cargada es la {stage} de {stages}, con las activaciones de {micro_batches} "
+    "microlotes a la vez.",
+    "states_divided": "ZeRO {zero} reparte entre {gpus} GPU lo que cada una no necesita entero; no se cuentan las "
+    "piezas que se reúnen para calcular.",
     "approximate_activations": "En {layers} de {of} capas las activaciones son una aproximación nuestra, sin medida "
     "publicada: por eso su intervalo es ancho.",
     "tower_activations_not_counted": "De la torre de visión o del codificador se cuentan los pesos, no las "
@@ -108,6 +121,8 @@ NOTES: Final[Mapping[str, str]] = {
     "vllm_prefill_chunk": "vLLM procesa las entradas por tramos: aquí, de hasta {limit} tokens, su valor para servir "
     "con 70\u00a0GiB o más de memoria salvo en las A100; en las demás GPU, de hasta {smaller}, con menos activaciones "
     "(EngineArgs.get_batch_defaults).",
+    "lora_packed_experts": "Los expertos se cuentan como los adapta PEFT 0.21 con Transformers 5, que los guarda "
+    "apilados. Con Transformers 4.57, una matriz por experto, el número es otro.",
     "lora_separate_experts": "Se cuenta un adaptador por cada matriz de cada experto, como con Transformers 4.57. "
     "Transformers 5 los guarda apilados y PEFT 0.21 los adapta de otro modo: el número cambia.",
     "lora_stacked_experts": "Los expertos de este modelo están apilados en un solo tensor y no se adaptan: no son "
