@@ -4,7 +4,6 @@ import re
 from collections.abc import Iterator
 from html.parser import HTMLParser
 from itertools import pairwise
-from typing import Any
 
 import pytest
 import render
@@ -182,7 +181,6 @@ def test_a_form_keeps_what_was_typed() -> None:
     """A value goes back into its control as text, markup and all."""
     template = render.environment(DictLoader({"x": '<input value="{{ value }}">'})).get_template("x")
     assert template.render(value=HOSTILE) == f'<input value="{escape(HOSTILE)}">'
-    reset_environment()
 
 
 def test_an_unknown_name_in_a_template_is_an_error() -> None:
@@ -190,7 +188,6 @@ def test_an_unknown_name_in_a_template_is_an_error() -> None:
     template = render.environment(DictLoader({"x": "{{ nothing }}"})).get_template("x")
     with pytest.raises(UndefinedError):
         template.render()
-    reset_environment()
 
 
 def test_the_fields_that_apply_are_listed() -> None:
@@ -204,10 +201,3 @@ def test_pages_lie_where_the_design_says() -> None:
     assert [page.path for page in render.PAGES.values()] == [
         *("", "entrenar/", "acumulacion/", "inferencia/", "lora/", "modelo/", "metodo/", "privacidad/")
     ]
-
-
-def reset_environment() -> None:
-    """Go back to the templates of the source tree."""
-    values: Any = render
-    values._State.environment = None
-    values._templates.cache_clear()

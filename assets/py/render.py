@@ -72,17 +72,20 @@ class Regions:
 
 
 def environment(loader: BaseLoader) -> Environment:
-    """The Jinja environment of the site; this module renders with the one that was made last.
+    """The Jinja environment of the site over some templates.
 
     Values are escaped, unknown names are errors, and ``math`` draws a formula, each one only once.
     """
-    _templates.cache_clear()
     made = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False, cache_size=-1
     )
     made.globals["math"] = lru_cache(maxsize=1024)(lambda tokens: _math(made, tokens))
-    _State.environment = made
     return made
+
+
+def use(made: Environment) -> None:
+    """Render from now on with this environment instead of one over the source tree."""
+    _State.environment = made
 
 
 def _math(templates: Environment, tokens: tuple[Token, ...]) -> Markup:
@@ -94,9 +97,8 @@ class _State:
     environment: Environment | None = None
 
 
-@lru_cache(maxsize=1)
 def _templates() -> Environment:
-    """The environment in use: the one last made, or one over the source tree."""
+    """The environment in use, by default one over the source tree."""
     if _State.environment is None:
         root = Path(__file__).resolve().parents[2]
         _State.environment = environment(FileSystemLoader([root / "assets" / "templates", root]))

@@ -23,7 +23,7 @@ from calc.errors import CalcError  # noqa: E402
 from calc.model_file import Piece, assemble, read_file  # noqa: E402
 from calc.model_sheet import model_sheet  # noqa: E402
 
-render.environment(ModuleLoader(f"{APP}/templates"))
+render.use(render.environment(ModuleLoader(f"{APP}/templates")))
 
 WARM_ANSWERS = 12
 """Answers to nobody after the first one: the browser compiles WebAssembly better once it has run for a while."""
