@@ -129,7 +129,7 @@ def view(result: Result) -> View:
         chosen=gpus.chosen,
         bar=picture.draw(_parts(estimate, unit), low=estimate.low, high=estimate.high, capacity=line),
         reference=es.bytes_text(line, unit) if line else "",
-        rows=tuple(_row(component, estimate, unit) for component in estimate.components),
+        rows=tuple(_row(component, result, unit) for component in estimate.components),
         total=es.bytes_text(estimate.total, unit),
         total_bytes=es.number_text(estimate.total),
         range=_range(estimate.low, estimate.high, unit),
@@ -194,7 +194,7 @@ def _parts(estimate: Estimate, unit: str) -> list[picture.Part]:
     ]
 
 
-def _row(component: Component, estimate: Estimate, unit: str) -> Row:
+def _row(component: Component, result: Result, unit: str) -> Row:
     derivation = component.derivation
     part = component.name.partition("/")[0]
     return Row(
@@ -203,21 +203,22 @@ def _row(component: Component, estimate: Estimate, unit: str) -> Row:
         label=es.component_name(component.name),
         text=es.bytes_text(component.bytes, unit),
         bytes=es.number_text(component.bytes),
-        share=percent(component.bytes, estimate.total),
+        share=percent(component.bytes, result.estimate.total),
         exact=component.exact,
         low=es.bytes_text(component.low, unit),
         high=es.bytes_text(component.high, unit),
         symbolic=mathml.symbol_tokens(derivation.expression),
         numbers=mathml.tokens(mathml.substituted(derivation)),
         plain=derivation.expression.isidentifier(),
-        terms=tuple(_term(name, value) for name, value in derivation.terms.items()),
+        terms=tuple(_term(name, value, result.calculator) for name, value in derivation.terms.items()),
         sources=tuple(SOURCES[key] for key in component.sources),
         why=UNCERTAINTY.get(part, ""),
     )
 
 
-def _term(name: str, value: Number) -> Term:
-    return Term(symbol=mathml.symbol_tokens(name), meaning=es.SYMBOLS[name], value=mathml.number_tokens(value))
+def _term(name: str, value: Number, calculator: str) -> Term:
+    meaning = es.symbol_meaning(name, calculator)
+    return Term(symbol=mathml.symbol_tokens(name), meaning=meaning, value=mathml.number_tokens(value))
 
 
 def _batch(result: Result) -> Equation | None:

@@ -16,7 +16,7 @@ from calc.es.forms import (
     UNITS,
 )
 from calc.es.messages import CONFIG_ERRORS, ERRORS, NOTES, VERDICTS, error_text, note_text
-from calc.es.nomenclature import COMPONENTS, SYMBOLS, component_name
+from calc.es.nomenclature import COMPONENTS, SYMBOLS, component_name, symbol_meaning
 from calc.es.numbers import NARROW, SPACE, bytes_text, count_text, measure, number_text, percent_text
 
 __all__ = [
@@ -51,4 +51,5 @@ __all__ = [
     "note_text",
     "number_text",
     "percent_text",
+    "symbol_meaning",
 ]

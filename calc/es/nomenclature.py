@@ -47,9 +47,9 @@ _WINDOWED: Final[Mapping[str, str]] = {
 }
 
 SYMBOLS: Final[Mapping[str, str]] = {
-    "A": "activaciones: en la acumulación, de una muestra; con puntos de control, de lo que se recalcula [bytes]",
+    "A": "activaciones que se recalculan [bytes]",
     "A_s": "puntuaciones de atención de una capa, que se recalculan [bytes]",
-    "a": "cabezas de consulta; en la acumulación, pasos",
+    "a": "cabezas de consulta",
     "B": "bytes por elemento o por parámetro",
     "b": "secuencias o muestras a la vez",
     "c": "rango latente de claves y valores (MLA)",
@@ -57,7 +57,7 @@ SYMBOLS: Final[Mapping[str, str]] = {
     "e": "ancho de la clave con posición rotatoria (MLA)",
     "E": "expertos",
     "f": "ancho de la red intermedia",
-    "g": "ancho de los expertos compartidos; en la acumulación, GPU en paralelo",
+    "g": "ancho de los expertos compartidos",
     "h": "tamaño oculto",
     "i": "ancho interno de la capa recurrente",
     "K": "expertos por token",
@@ -106,6 +106,26 @@ SYMBOLS: Final[Mapping[str, str]] = {
     **{f"{symbol}_{window}": meaning for window in ("w", "w2", "w3") for symbol, meaning in _WINDOWED.items()},
 }
 """Meaning of each symbol, with its unit where it is not a count."""
+
+_OWN_SYMBOLS: Final[Mapping[str, Mapping[str, str]]] = {
+    "entrenar": {"A": "activaciones [bytes]"},
+    "acumulacion": {
+        "A": "activaciones de una muestra [bytes]",
+        "a": "pasos que se acumulan",
+        "b": "muestras por microlote",
+        "g": "GPU en paralelo",
+    },
+}
+"""What a letter means in the calculators whose law uses it for something else."""
+
+
+def symbol_meaning(symbol: str, calculator: str) -> str:
+    """What a symbol means in the formulas of a calculator.
+
+    >>> symbol_meaning("a", "gpu"), symbol_meaning("a", "acumulacion")
+    ('cabezas de consulta', 'pasos que se acumulan')
+    """
+    return _OWN_SYMBOLS.get(calculator, {}).get(symbol) or SYMBOLS[symbol]
 
 
 def component_name(name: str) -> str:
