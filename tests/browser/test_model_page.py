@@ -17,8 +17,10 @@ from calc import es
 from calc.calculators import run
 from calc.hf_config import architecture_from_hf_config
 from calc.parameters import named_tensors
-from tests.browser.test_access import violations
+from tests.browser.test_access import press_until, violations
 from tests.browser.visit import Visit
+from tests.test_gguf_header import WRONG
+from tests.test_gguf_header import parts as split_parts
 
 CONFIG = {"model_type": "gpt2", "n_embd": 768, "n_layer": 12, "n_head": 12, "vocab_size": 50257}
 SMALL = {**CONFIG, "n_embd": 64, "n_layer": 2, "n_head": 4, "vocab_size": 100}
@@ -213,3 +215,47 @@ def test_a_damaged_file_is_named_and_changes_nothing(fresh: Callable[..., Visit]
         assert visit.page.locator("[data-card]").count() == 1
         assert visit.page.locator("[data-region=errors] img").count() == 0
     opened(visit, 1)
+
+
+def sparse(folder: Path, name: str, data: bytes, size: int) -> Path:
+    """A file of this size that begins with these bytes and takes no room."""
+    path = folder / name
+    with path.open("wb") as file:
+        file.write(data)
+        file.truncate(max(size, len(data)))
+    return path
+
+
+def test_every_wrong_header_of_a_gguf_is_a_sentence(fresh: Callable[..., Visit], tmp_path: Path) -> None:
+    """Each of the wrong files of the door, 60 GB long where it says so, gets its own words within a second."""
+    visit = fresh("modelo")
+    visit.open()
+    for index, (data, size) in enumerate(WRONG.values()):
+        path = sparse(tmp_path, f"malo{index}.gguf", data, size)
+        visit.page.evaluate("document.querySelector('[data-region=errors]').replaceChildren()")
+        start = time.monotonic()
+        visit.page.set_input_files("[data-files]", path)
+        visit.page.wait_for_selector("[data-region=errors] li")
+        assert time.monotonic() - start < 1, path
+        assert f"malo{index}" in visit.page.inner_text("[data-region=errors]")
+        path.unlink()
+    assert visit.page.locator("[data-card]:not([data-example])").count() == 0
+
+
+def test_the_parts_of_a_gguf_are_one_card(fresh: Callable[..., Visit], tmp_path: Path) -> None:
+    """Three parts chosen together are one model, with its cache; the keyboard opens its tree and removes it."""
+    paths = [sparse(tmp_path, name, data, size) for name, data, size in split_parts()]
+    visit = fresh("modelo")
+    visit.open()
+    visit.page.set_input_files("[data-files]", paths)
+    opened(visit, 1)
+    card = visit.page.inner_text("[data-card]")
+    assert "Caché KV" in card
+    assert "Q4_K" in card
+    visit.page.focus("[data-files]")
+    press_until(visit, "[data-card] summary")
+    visit.page.keyboard.press("Enter")
+    assert visit.page.locator("[data-card] details[open]").count() == 1
+    press_until(visit, "[data-action=remove]")
+    visit.page.keyboard.press("Enter")
+    opened(visit, 0)
