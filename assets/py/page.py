@@ -1,7 +1,7 @@
 """The page's side: MicroPython on the main thread. The only file that knows the document.
 
-It reads the form, asks the worker, and puts the answer in place. It computes nothing and words nothing: numbers come
-from the worker, sentences from the templates in the page. Everything is a callback, so that typing never waits.
+It reads the form, asks the worker and puts the answer in place; numbers come from the worker, sentences from the page's
+templates. Everything is a callback, so that typing never waits.
 """
 
 import json
