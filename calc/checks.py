@@ -25,6 +25,7 @@ def check_workload(workload: Workload) -> None:
         raise InvalidInput("too_small", place="runtime", minimum=0)
     choices = {
         "kv-precision": (workload.kv_precision, ("auto", *CACHE_BITS)),
+        "kv-value-precision": (workload.kv_value_precision, ("auto", *CACHE_BITS)),
         "attention-kernel": (workload.attention_kernel, ("flash", "eager")),
         "checkpointing": (workload.checkpointing, CHECKPOINTING),
         "engine": (workload.engine, tuple(ENGINES)),

@@ -146,6 +146,7 @@ class Workload:
     Args:
         precision: id of ``calc.dtypes.DTYPES`` for the weights.
         kv_precision: id for the KV cache; ``auto`` is 16 bits, or 32 with float32 weights.
+        kv_value_precision: id for the values of the cache; ``auto`` is that of the keys.
         batch: sequences at a time (micro-batch in training, concurrent requests in inference).
         context_tokens: tokens per sequence, prompt and answer together.
         optimizer: id of ``calc.recipes.OPTIMIZERS``.
@@ -174,6 +175,7 @@ class Workload:
 
     precision: str = "bfloat16"
     kv_precision: str = "auto"
+    kv_value_precision: str = "auto"
     batch: int = 1
     context_tokens: int = 8192
     optimizer: str = "adamw"

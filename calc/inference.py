@@ -130,6 +130,7 @@ def kv_cache(architecture: Architecture, workload: Workload, tokens: int) -> Com
         context_tokens=tokens,
         sequences=workload.batch,
         dtype=name,
+        value_dtype=None if workload.kv_value_precision == "auto" else workload.kv_value_precision,
         engine=ENGINES[workload.engine].cache or workload.engine,
     )
     if not formula.bytes:

@@ -18,7 +18,7 @@ Recurrent layers keep a state per sequence, whatever the number of tokens. Engin
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from math import ceil
 
 from calc.architecture import Architecture, Attention, GroupedQueryAttention, Layer
@@ -46,12 +46,13 @@ _MOST_WINDOWS = 3
 """Windows that get a term of their own; a model with more different ones is summed into one number."""
 
 
-def kv_cache_bytes(
+def kv_cache_bytes(  # noqa: PLR0913 - one keyword for each choice
     architecture: Architecture,
     *,
     context_tokens: int,
     sequences: int = 1,
     dtype: str = "bfloat16",
+    value_dtype: str | None = None,
     engine: str = "exact",
 ) -> int:
     """Bytes of the cache of ``sequences`` sequences of ``context_tokens`` tokens each, recurrent states included.
@@ -61,6 +62,7 @@ def kv_cache_bytes(
         context_tokens: tokens of each sequence, prompt and answer together.
         sequences: sequences at a time.
         dtype: format of keys and values, a key of ``calc.dtypes.CACHE_BITS``; states keep their own.
+        value_dtype: format of the values where it is another (llama.cpp's ``--cache-type-v``); a latent has none.
         engine: ``exact``, ``transformers``, ``vllm`` or ``llama.cpp``.
 
     Source: see the top of this module.
@@ -76,7 +78,12 @@ def kv_cache_bytes(
         InvalidInput: ``too_small`` or ``unknown_choice``.
     """
     return kv_cache_formula(
-        architecture, context_tokens=context_tokens, sequences=sequences, dtype=dtype, engine=engine
+        architecture,
+        context_tokens=context_tokens,
+        sequences=sequences,
+        dtype=dtype,
+        value_dtype=value_dtype,
+        engine=engine,
     ).bytes
 
 
@@ -108,12 +115,13 @@ def state_bytes(architecture: Architecture, *, dtype: str = "bfloat16", engine: 
     return Formula(expression, terms).bytes if expression else 0
 
 
-def kv_cache_formula(
+def kv_cache_formula(  # noqa: PLR0913 - one keyword for each choice
     architecture: Architecture,
     *,
     context_tokens: int,
     sequences: int = 1,
     dtype: str = "bfloat16",
+    value_dtype: str | None = None,
     engine: str = "exact",
 ) -> Formula:
     """The law whose value is ``kv_cache_bytes``: one term per reach, layers of equal geometry together.
@@ -125,27 +133,30 @@ def kv_cache_formula(
     '(2 * L * k * d * s + 2 * L_w * k * d * min(s, w)) * b * B'
     """
     _check(dtype, engine)
+    _check(value_dtype or dtype, engine, place="kv-value-precision")
     for place, value in {"context": context_tokens, "concurrency": sequences}.items():
         if value < 1:
             raise InvalidInput("too_small", place=place, minimum=1)
     terms: dict[str, Number] = {"s": context_tokens, "b": sequences}
     pieces = []
-    parts = list(_token_terms(architecture, engine, terms))
+    apart = value_dtype not in (None, dtype)
+    parts = list(_token_terms(architecture, engine, terms, _apart_term if apart else _width_term))
     if parts:
-        terms["B"] = whole(CACHE_BITS[dtype] / 8)
+        terms |= {"B": whole(CACHE_BITS[dtype] / 8), "B_v": whole(CACHE_BITS[value_dtype or dtype] / 8)}
         total = " + ".join(parts)
-        pieces.append(f"({total}) * b * B" if len(parts) > 1 else f"{total} * b * B")
+        factor = "b" if apart else "b * B"
+        pieces.append(f"({total}) * {factor}" if len(parts) > 1 else f"{total} * {factor}")
     pieces += filter(None, [_state_term(architecture, dtype, engine, terms)])
     expression = " + ".join(pieces) or "0 * s * b"
     used = symbols(expression)
     return Formula(expression, {name: value for name, value in terms.items() if name in used})
 
 
-def _check(dtype: str, engine: str) -> None:
+def _check(dtype: str, engine: str, *, place: str = "kv-precision") -> None:
     if engine not in ENGINES:
         raise InvalidInput("unknown_choice", place="engine", value=engine, known=tuple(ENGINES))
     if dtype not in CACHE_BITS:
-        raise InvalidInput("unknown_choice", place="kv-precision", value=dtype, known=tuple(CACHE_BITS))
+        raise InvalidInput("unknown_choice", place=place, value=dtype, known=tuple(CACHE_BITS))
 
 
 def _reaches(architecture: Architecture, engine: str) -> dict[int | None, Counter[Geometry]]:
@@ -181,12 +192,14 @@ def _elements(geometry: Geometry) -> int:
     return first * (second + third) if kind == "grouped" else first + second + third
 
 
-def _token_terms(architecture: Architecture, engine: str, terms: dict[str, Number]) -> Iterator[str]:
+def _token_terms(
+    architecture: Architecture, engine: str, terms: dict[str, Number], width: Callable[..., str]
+) -> Iterator[str]:
     """One product per reach, the whole context first: elements per token of its layers, times the tokens held."""
     reaches = _reaches(architecture, engine)
     windows = [window for window in reaches if window is not None]
     if len(windows) > _MOST_WINDOWS:
-        yield _sum_of(reaches, engine, terms)
+        yield _sum_of(reaches, engine, terms, width)
         return
     for window, geometries in sorted(reaches.items(), key=lambda item: item[0] or 0):
         suffix = "" if window is None else f"_{_window_name(windows.index(window))}"
@@ -195,7 +208,7 @@ def _token_terms(architecture: Architecture, engine: str, terms: dict[str, Numbe
         else:
             terms[suffix[1:]] = window
             tokens = _held(engine, window).format(w=suffix[1:])
-        yield f"{_width_term(geometries, suffix, terms)} * {tokens}"
+        yield f"{width(geometries, suffix, terms)} * {tokens}"
 
 
 def _window_name(index: int) -> str:
@@ -223,21 +236,42 @@ def _width_term(geometries: Counter[Geometry], suffix: str, terms: dict[str, Num
     return f"L{suffix} * {k} * ({d} + {_bind('v', third, suffix, terms)})"
 
 
+def _apart_term(geometries: Counter[Geometry], suffix: str, terms: dict[str, Number]) -> str:
+    """Bytes per token of all the layers of one reach, keys and values in formats of their own."""
+    values = sum(layers * _values(geometry) for geometry, layers in geometries.items())
+    whole_width = sum(layers * _elements(geometry) for geometry, layers in geometries.items())
+    terms |= {f"N{suffix}": whole_width - values, f"N_v{suffix}": values}
+    return f"(N{suffix} * B + N_v{suffix} * B_v)"
+
+
+def _values(geometry: Geometry) -> int:
+    """Elements of the values; a latent is keys and values in one, in the format of the keys."""
+    kind, heads, _, width = geometry
+    return heads * width if kind == "grouped" else 0
+
+
 def _bind(symbol: str, value: int, suffix: str, terms: dict[str, Number]) -> str:
     name = symbol if terms.get(symbol, value) == value else f"{symbol}{suffix}"
     terms[name] = value
     return name
 
 
-def _sum_of(reaches: dict[int | None, Counter[Geometry]], engine: str, terms: dict[str, Number]) -> str:
-    """Elements of all the layers for this context, as one number."""
+def _sum_of(
+    reaches: dict[int | None, Counter[Geometry]], engine: str, terms: dict[str, Number], width: Callable[..., str]
+) -> str:
+    """Elements of all the layers for this context, as one number, or as one of keys and one of values."""
     total: Number = 0
+    values: Number = 0
     for window, geometries in reaches.items():
         tokens = _FULL.get(engine, "s") if window is None else _held(engine, window).format(w=window)
-        per_token = sum(layers * _elements(geometry) for geometry, layers in geometries.items())
-        total += per_token * Formula(tokens, {"s": terms["s"]}).value
-    terms["N"] = total
-    return "N"
+        held = Formula(tokens, {"s": terms["s"]}).value
+        total += held * sum(layers * _elements(geometry) for geometry, layers in geometries.items())
+        values += held * sum(layers * _values(geometry) for geometry, layers in geometries.items())
+    if width is _width_term:
+        terms["N"] = total
+        return "N"
+    terms |= {"N": total - values, "N_v": values}
+    return "(N * B + N_v * B_v)"
 
 
 def _state_term(architecture: Architecture, dtype: str, engine: str, terms: dict[str, Number]) -> str:

@@ -12,6 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from calc.architecture import Architecture, GroupedQueryAttention, Layer, MultiHeadLatentAttention
+from calc.catalog import architecture
 from calc.errors import InvalidInput
 from calc.es import SYMBOLS
 from calc.formula import symbols
@@ -254,3 +255,34 @@ def test_the_formula_is_the_sum_over_layers(layers: list[Layer], context: int) -
     formula = kv_cache_formula(architecture, context_tokens=context)
     assert formula.bytes == total
     assert set(formula.terms) <= set(SYMBOLS)
+
+
+@pytest.mark.parametrize(
+    ("keys", "values", "expected"),
+    # 32 layers, 8 heads of 128, 8192 tokens: 2^28 elements of each; blocks of 32 take 34 bytes in Q8_0, 18 in Q4_0.
+    [("q8_0", "q4_0", 2**23 * (34 + 18)), ("bfloat16", "q8_0", 2**28 * 2 + 2**23 * 34), ("q8_0", "q8_0", 2**24 * 34)],
+)
+def test_keys_and_values_may_have_formats_of_their_own(keys: str, values: str, expected: int) -> None:
+    """Llama 3 8B with llama.cpp's --cache-type-k and --cache-type-v."""
+    model = architecture("llama-3-8b")
+    assert kv_cache_bytes(model, context_tokens=8192, dtype=keys, value_dtype=values, engine="llama.cpp") == expected
+
+
+@pytest.mark.parametrize("name", ["gemma-3-12b", "deepseek-v3", "mimo-v2-flash", "qwen3-next-80b-a3b", "falcon-40b"])
+@pytest.mark.parametrize("engine", list(ENGINES))
+def test_the_same_format_twice_is_one_format(name: str, engine: str) -> None:
+    """Between two formats lies the cache with one of each; a latent has no values and keeps the format of the keys."""
+    model = architecture(name)
+    coarse, mixed, fine = (
+        kv_cache_bytes(model, context_tokens=5000, dtype=first, value_dtype=second, engine=engine)
+        for first, second in (("fp8", "fp8"), ("bfloat16", "fp8"), ("bfloat16", "bfloat16"))
+    )
+    assert fine == kv_cache_bytes(model, context_tokens=5000, engine=engine)
+    assert (coarse < mixed == fine) if name == "deepseek-v3" else (coarse < mixed < fine)
+
+
+def test_an_unknown_format_of_the_values_is_refused() -> None:
+    """The error names the field of the values."""
+    with pytest.raises(InvalidInput) as refused:
+        kv_cache_bytes(architecture("gpt2"), context_tokens=1, value_dtype="q2_k")
+    assert refused.value.place == "kv-value-precision"

@@ -28,7 +28,7 @@ def test_the_promised_names_are_there() -> None:
 @pytest.mark.parametrize(
     ("function", "first", "keywords"),
     [
-        (calc.kv_cache_bytes, "architecture", {"context_tokens", "sequences", "dtype", "engine"}),
+        (calc.kv_cache_bytes, "architecture", {"context_tokens", "sequences", "dtype", "value_dtype", "engine"}),
         (calc.lora_parameters, "architecture", {"rank", "target_modules", "packed"}),
     ],
 )

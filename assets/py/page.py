@@ -24,7 +24,6 @@ ADDRESS_MS = 150
 document, window = js.document, js.window
 root = document.documentElement
 form = document.querySelector("form[data-calculator]")
-calculator = form.dataset.calculator
 
 
 def select(selector, inside=document):
@@ -103,7 +102,7 @@ def differs(control):
 
 def ask_for(inputs):
     """Return the question that the form asks, as JSON."""
-    return json.dumps({"calculator": calculator, "inputs": inputs})
+    return json.dumps({"calculator": form.dataset.calculator, "inputs": inputs})
 
 
 def ask(*_):
@@ -111,7 +110,7 @@ def ask(*_):
     if visit.worker is None or visit.asked is not None:
         return
     if visit.restoring is not None:
-        question = json.dumps({"calculator": calculator, "fragment": visit.restoring})
+        question = json.dumps({"calculator": form.dataset.calculator, "fragment": visit.restoring})
     else:
         question = ask_for(collect())
         if question == visit.answered:

@@ -8,6 +8,7 @@ from calc.calculators.result import Result
 from calc.calculators.shared import (
     CONFIG,
     GPU,
+    KV_VALUE_PRECISION,
     MODEL,
     PRECISION,
     RUNTIME,
@@ -33,6 +34,7 @@ FIELDS = (
     Field(name="concurrency", kind=Kind.INTEGER, default="1", unit="requests", minimum=1, maximum=10**6),
     Field(name="engine", kind=Kind.CHOICE, default="vllm", choices=tuple(ENGINES)),
     kv_precision(),
+    KV_VALUE_PRECISION,
     RUNTIME,
     GPU,
     UNIT,
@@ -57,6 +59,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     workload = Workload(
         precision=parsed.word("precision"),
         kv_precision=parsed.word("kv-precision"),
+        kv_value_precision=parsed.word("kv-value-precision"),
         batch=requests,
         context_tokens=parsed.integer("context"),
         runtime_bytes=runtime_bytes(parsed),

@@ -65,6 +65,11 @@ def kv_precision(shown_when: Mapping[str, tuple[str, ...]] = ALWAYS) -> Field:
     )
 
 
+KV_VALUE_PRECISION: Final = Field(
+    name="kv-value-precision", kind=Kind.CHOICE, default="auto", choices=("auto", *CACHE_BITS), advanced=True
+)
+
+
 def checkpointing(default: str, shown_when: Mapping[str, tuple[str, ...]] = ALWAYS) -> Field:
     """What the forward pass keeps for the backward pass."""
     return Field(

@@ -38,6 +38,7 @@ FIELD_LABELS: Final[Mapping[str, str]] = {
     "checkpointing": "Puntos de control de activaciones",
     "attention-kernel": "Cálculo de la atención",
     "kv-precision": "Precisión de la caché KV",
+    "kv-value-precision": "Precisión de los valores de la caché",
     "runtime": "Contexto y bibliotecas de la GPU",
     "gpu": "GPU",
     "unit": "Unidad",
@@ -88,6 +89,7 @@ FIELD_HINTS: Final[Mapping[str, str]] = {
     "checkpointing": "Guarda menos activaciones y las vuelve a calcular: menos memoria, más tiempo.",
     "attention-kernel": "La atención clásica guarda una tabla que crece con el cuadrado de la secuencia.",
     "kv-precision": "Los bits de cada valor guardado: con 8 bits la caché ocupa la mitad que con 16.",
+    "kv-value-precision": "llama.cpp puede guardar los valores con menos bits que las claves.",
     "runtime": "Lo que la GPU gasta antes del primer peso; si se deja vacío, se usa el valor medido.",
     "gpu": "La tarjeta con la que se compara el resultado; no cambia la memoria necesaria.",
     "unit": "1 GiB son 2³⁰ bytes; 1 GB son 10⁹ bytes, un 7\u00a0% menos.",
@@ -131,6 +133,15 @@ _GGUF: Final = {
     )
 }
 
+_CACHE = {
+    "float32": "float32 (32 bits)",
+    "bfloat16": "bfloat16 (16 bits)",
+    "float16": "float16 (16 bits)",
+    "fp8": "fp8 (8 bits)",
+    "int8": "int8 (8 bits)",
+    **{name: _GGUF[name] for name in ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")},
+}
+
 CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     "model": {"custom": "Personalizado", "file": "Archivo propio"},
     "workload": {"inference": "Inferencia", "training": "Entrenamiento"},
@@ -150,15 +161,8 @@ CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
         **_GGUF,
         "stored": "Como está en el archivo",
     },
-    "kv-precision": {
-        "auto": "Automática (16 bits)",
-        "float32": "float32 (32 bits)",
-        "bfloat16": "bfloat16 (16 bits)",
-        "float16": "float16 (16 bits)",
-        "fp8": "fp8 (8 bits)",
-        "int8": "int8 (8 bits)",
-        **{name: _GGUF[name] for name in ("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl")},
-    },
+    "kv-precision": {"auto": "Automática (16 bits)", **_CACHE},
+    "kv-value-precision": {"auto": "La de las claves", **_CACHE},
     "optimizer": {
         "adamw": "Adam o AdamW (8 bytes por parámetro)",
         "adamw-bf16": "AdamW en bfloat16 (4 bytes por parámetro)",

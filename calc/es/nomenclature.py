@@ -44,6 +44,7 @@ _WINDOWED: Final[Mapping[str, str]] = {
     "e": "ancho de la clave con posición rotatoria en las capas con ventana",
     "j": "ancho de la clave del indexador en las capas con ventana",
     "N": "elementos por token de las capas con ventana",
+    "N_v": "elementos por token de los valores en las capas con ventana",
 }
 
 SYMBOLS: Final[Mapping[str, str]] = {
@@ -96,7 +97,9 @@ SYMBOLS: Final[Mapping[str, str]] = {
     "w2": "segunda ventana de atención [tokens]",
     "w3": "tercera ventana de atención [tokens]",
     "j": "ancho de la clave del indexador (MLA dispersa)",
-    "N": "elementos por token de todas las capas",
+    "N": "elementos por token de todas las capas; con los valores aparte, los de las claves",
+    "N_v": "elementos por token de los valores, todas las capas",
+    "B_v": "bytes por elemento de los valores",
     "x": "elementos de las convoluciones, todas las capas",
     "y": "elementos del estado recurrente, todas las capas",
     "B_x": "bytes por elemento de las convoluciones",
