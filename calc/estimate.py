@@ -170,6 +170,7 @@ class Workload:
         layout: how the model is spread over GPUs; ``None`` for one.
         prompt_tokens: how many of ``context_tokens`` are computed at once in inference, the rest being generated;
             ``None`` for all.
+        expandable_segments: the allocator grows its blocks instead of keeping them (``PYTORCH_CUDA_ALLOC_CONF``).
         statistic: ``needed``, ``allocated``, ``reserved`` or ``device`` (``calc.allocator``).
     """
 
@@ -197,6 +198,7 @@ class Workload:
     layout: Layout | None = None
     prompt_tokens: int | None = None
     statistic: str = "needed"
+    expandable_segments: bool = False
 
 
 def ranged(  # noqa: PLR0913 - the parts of a component

@@ -12,7 +12,7 @@ short prompt with a long answer needs none.
 from dataclasses import replace
 
 from calc.activations import widest_mlp
-from calc.allocator import INFERENCE, instrument
+from calc.allocator import INFERENCE, RESERVED_SHARE, instrument
 from calc.architecture import Architecture, GroupedQueryAttention, MultiHeadLatentAttention, TensorKind
 from calc.checks import check_workload
 from calc.custom import has_simple_cache
@@ -27,9 +27,6 @@ from calc.notes import model_notes
 from calc.simple import simple_kv_cache
 from calc.timeline import peak, phase
 from calc.weights import dequantized, weight_components
-
-RESERVED_SHARE = INFERENCE.usual
-"""Reserved beyond allocated memory in published runs of Transformers, in the high end of the transients [%]."""
 
 MOST_ROTARY = 32768
 """Longest table of rotary positions that the models of those versions kept."""

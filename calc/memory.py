@@ -4,9 +4,9 @@ Both give the sum of the named components that are in memory at the fullest mome
 beside it (``Estimate.timeline``): ``calc.inference`` and ``calc.training``.
 """
 
-from calc.allocator import RUNTIME_DEFAULT, RUNTIME_HIGH, RUNTIME_LOW
+from calc.allocator import RESERVED_SHARE, RUNTIME_DEFAULT, RUNTIME_HIGH, RUNTIME_LOW
 from calc.estimate import Component, Estimate, Lora, Note, Phase, Workload
-from calc.inference import RESERVED_SHARE, cache_precision, estimate_inference
+from calc.inference import cache_precision, estimate_inference
 from calc.layout import Layout
 from calc.training import estimate_training
 

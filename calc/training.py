@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from math import prod
 
 from calc.activations import Training, approximate_layers, live_formula, saved_component
-from calc.allocator import TRAINING, instrument
+from calc.allocator import ALONE, SHARDED, TRAINING, Reserve, instrument
 from calc.architecture import Architecture, TensorKind
 from calc.checks import check_workload
 from calc.dtypes import DType, dtype
@@ -84,12 +84,33 @@ def estimate_training(architecture: Architecture, workload: Workload, *, stage: 
     timelines = [(rank, _timeline(rank)) for rank in ranks]
     rank, moments = max(timelines, key=lambda pair: peak(pair[1]).total)
     fullest = peak(moments)
-    shown = instrument(workload.statistic, fullest.components, TRAINING, workload.runtime_bytes)
+    shown = instrument(
+        workload.statistic,
+        fullest.components,
+        _reserve(workload, layout),
+        workload.runtime_bytes,
+        every_part=0 if workload.expandable_segments else _every_part(moments),
+    )
     return Estimate(
         components=(*fullest.components, *shown),
         notes=(*model_notes(architecture, workload), *_notes(architecture, rank, fullest)),
         timeline=tuple(replace(moment, components=(*moment.components, *shown)) for moment in moments),
     )
+
+
+def _reserve(workload: Workload, layout: Layout) -> Reserve:
+    if layout.gpus == 1:
+        return ALONE
+    return SHARDED if layout.zero == 3 and not workload.expandable_segments else TRAINING
+
+
+def _every_part(moments: tuple[Phase, ...]) -> int:
+    """Each part at its largest moment, added [B]."""
+    largest: dict[str, int] = {}
+    for moment in moments:
+        for one in moment.components:
+            largest[one.name] = max(largest.get(one.name, 0), one.bytes)
+    return sum(largest.values())
 
 
 def _rank(

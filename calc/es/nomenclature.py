@@ -65,6 +65,7 @@ SYMBOLS: Final[Mapping[str, str]] = {
     "k": "cabezas de claves y valores",
     "L": "capas",
     "l": "capas reunidas a la vez",
+    "M_s": "suma de las partes, cada una en su momento mayor [bytes]",
     "M": "memoria asignada [bytes]",
     "m": "microlotes a la vez; con dropout en los adaptadores, ancho de su entrada",
     "N_b": "bloques de estados de 8 bits, con una escala cada uno; en GaLore, elementos de las proyecciones",

@@ -20,6 +20,8 @@ def predict(question: Question, models: Models) -> Prediction:
     Raises:
         Skip: with the reason for which there is none.
     """
+    if question["grade"] == "C":
+        raise Skip("grade C: the configuration has a hole, for sanity only")
     kind = question["kind"]
     if "component, no model" in question["hf_id"]:
         return components.alone(question)

@@ -108,7 +108,7 @@ def _kv_cache(question: Question, architecture: Architecture) -> Prediction:
         size = state_bytes(architecture, engine="llama.cpp")
         if not size:
             raise Skip("model has no recurrent state")
-        return _near(size)
+        return Prediction(size, size * 0.98, size * 1.01)  # engines keep the convolution's kernel, or one less
     if "vllm" in framework:
         return _pool(question, architecture)
     formats = {found["part"]: _cache_format(found["format"]) for found in _FORMAT.finditer(details)}
@@ -120,7 +120,9 @@ def _kv_cache(question: Question, architecture: Architecture) -> Prediction:
     layers = distinct_layers(architecture)
     cached = float(sum(times * tokens * _layer_bytes(layer.attention, formats) for layer, times in layers))
     simple = simple_kv_cache(architecture, batch=1, context_tokens=tokens).bytes
-    return _near(cached, simple)
+    depth = len(architecture.layers)
+    kept = (depth + 1) / depth if architecture.model_type in KEEPS_PREDICTION else 1.0
+    return Prediction(cached, cached * 0.995, cached * kept * 1.005, simple)
 
 
 def _cache_format(text: str) -> str:
@@ -175,6 +177,30 @@ ALONE = {
 }
 
 
+def _with_matrices(kernel: str, question: Question) -> Prediction | None:
+    """Layers with matrices, as Transformers computes them: weights and gradients, and tensors of each width.
+
+    A head with its loss: the matrix three times in 16 bits, logits in 16 and 32 bits. A gated feed-forward: three
+    matrices and their gradients, seven tensors of its width and four of the model's.
+    """
+    if "mode=full" not in question["quant_details"] or not question["framework"].endswith("huggingface"):
+        return None
+    sizes = {name: int(value) for name, value in re.findall(r'"?\b(\w+)"?[=:] ?(\d+)', question["quant_details"])}
+    if kernel == "fused_linear_cross_entropy":
+        tokens, hidden, vocabulary = sizes["BT"], sizes["H"], sizes["V"]
+        size = 6 * vocabulary * (hidden + tokens) + 4 * tokens * hidden
+    elif kernel in ("geglu", "swiglu"):
+        tokens, hidden, width = (
+            sizes.get("bsz", sizes.get("B", 1)) * sizes["T"],
+            sizes["hidden_size"],
+            sizes["intermediate_size"],
+        )
+        size = 12 * hidden * width + tokens * (14 * width + 8 * hidden)
+    else:
+        return None
+    return Prediction(size, size * 0.95, size * 1.05)
+
+
 def alone(question: Question) -> Prediction:
     """A layer measured alone (Liger-Kernel's benchmarks).
 
@@ -182,6 +208,8 @@ def alone(question: Question) -> Prediction:
         Skip: for a layer that is not modelled.
     """
     kernel = question["model"].partition(" ")[0]
+    if matrix := _with_matrices(kernel, question):
+        return matrix
     each = ALONE.get((kernel, question["framework"].rpartition("provider ")[2]))
     sizes = {name: int(value) for name, value in re.findall(r'"?\b(\w+)"?[=:] ?(\d+)', question["quant_details"])}
     try:

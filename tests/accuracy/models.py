@@ -48,10 +48,10 @@ class Models:
             return _gpt(*(int(number or 0) for number in custom.groups()))
         known = _catalogue()
         names = (hf_id, *self._names.get(hf_id.lower(), ()))
+        entry = self._entries.get(hf_id.lower())
         for name in names:
             if name.lower() in known:
-                return catalog.architecture(known[name.lower()])
-        entry = self._entries.get(hf_id.lower())
+                return _with_head(known[name.lower()], entry)
         if entry is not None:
             return _built(entry["name"], entry)
         short = _SUFFIX.sub("", hf_id).lower()
@@ -59,6 +59,15 @@ class Models:
             if _SUFFIX.sub("", name) == short:
                 return catalog.architecture(model)
         raise Skip("model unknown")
+
+
+def _with_head(model: str, entry: Mapping[str, Any] | None) -> Architecture:
+    """The catalogue's model; with a head of its own where its checkpoints were found to load one (Qwen1.5 1.8B)."""
+    tied = entry.get("tie_word_embeddings") if entry else None
+    architecture = catalog.architecture(model)
+    if tied is not False or not architecture.tie_word_embeddings:
+        return architecture
+    return architecture_from_hf_config({**catalog.model(model).config, "tie_word_embeddings": False})
 
 
 @cache
@@ -79,9 +88,13 @@ _NEEDED = (
 )
 
 
+_MORE = ("linear_attention", "kv_lora_rank", "layer_types_summary")
+"""What makes layers that a plain configuration cannot describe."""
+
+
 def _built(name: str, entry: Mapping[str, Any]) -> Architecture:
     """A model that is not in the catalogue, from its numbers; refused where they do not say how it is made."""
-    if any(entry.get(key) is None for key in _NEEDED) or entry.get("linear_attention") or entry.get("kv_lora_rank"):
+    if any(entry.get(key) is None for key in _NEEDED) or any(entry.get(key) for key in _MORE):
         raise Skip("model not described well enough")
     config = {key: entry[key] for key in _NEEDED}
     config["tie_word_embeddings"] = bool(entry.get("tie_word_embeddings"))

@@ -40,6 +40,10 @@ def precision(question: Question) -> str:
     raise Skip("precision unknown")
 
 
+MIXES = ("q2_k",)
+"""Labels of files that mix types although they are named like one: Q2_K keeps values and outputs in Q3_K and Q4_K."""
+
+
 def gguf_type(text: str) -> str | None:
     """The tensor type that a file's label names; ``None`` for a mix of types."""
     label = text.strip().lower().replace("gguf ", "").replace(" ", "")
@@ -47,7 +51,7 @@ def gguf_type(text: str) -> str | None:
         return "bfloat16"
     if label in ("f32", "fp32"):
         return "float32"
-    return label if label in DTYPES and DTYPES[label].family == "gguf" else None
+    return label if label not in MIXES and label in DTYPES and DTYPES[label].family == "gguf" else None
 
 
 def weight_only(question: Question) -> DType | None:

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 
+from calc.activations import widest_mlp
 from calc.allocator import RUNTIME_EAGER, RUNTIME_LAZY
 from calc.architecture import Architecture
 from calc.estimate import Estimate, Phase, Workload
@@ -36,13 +37,24 @@ def predict(question: Question, architecture: Architecture) -> Prediction:
     over = _over_devices(question, estimate, copies)
     spare = CONTEXT_SPREAD if workload.statistic in ("needed", "device") else 0
     spare += estimate.total // 50 if workload.statistic == "needed" else 0
+    scratch = _scratch(architecture) if workload.precision == "gptq-4bit" else 0
+    sure = scratch if "exllamav2" in question.lower("quant_details") else 0
     simple = simple_inference(architecture, precision=workload.precision).bytes
     return Prediction(
-        value=max(moment[0] for moment in over),
-        low=max(moment[1] for moment in over) - CONTEXT_SPREAD * (workload.statistic in ("needed", "device")),
-        high=max(moment[2] for moment in over) + spare,
+        value=max(moment[0] for moment in over) + sure,
+        low=max(moment[1] for moment in over) + sure - CONTEXT_SPREAD * (workload.statistic in ("needed", "device")),
+        high=max(moment[2] for moment in over) + spare + scratch,
         simple=simple,
     )
+
+
+def _scratch(architecture: Architecture) -> int:
+    """ExLlamaV2's scratch space in AutoGPTQ: float32 outputs of the widest matrix for 8 inputs of 2,048 tokens.
+
+    ``scratch_space_fixed(max_input_len=2048, max_batch_size=8)``, AutoGPTQ 0.5, ``qlinear_exllamav2.py``. Only some
+    checkpoints run on that kernel: where the row does not name it, the space is in the high end.
+    """
+    return 4 * 2048 * 8 * widest_mlp(architecture)
 
 
 def _over_devices(question: Question, estimate: Estimate, copies: int) -> list[tuple[float, float, float]]:
