@@ -179,11 +179,14 @@ def write_licences(dist: Path) -> None:
 def write_pages(dist: Path) -> None:
     """Render every page with its default inputs."""
     for name, page in render.PAGES.items():
-        write(dist / page.path / "index.html", render.page(name, pyscript=pyscript(page.path)))
+        write(
+            dist / page.path / "index.html",
+            render.page(name, pyscript=pyscript(page.path, search=bool(page.calculator))),
+        )
 
 
-def pyscript(path: str) -> dict[str, str]:
-    """Return the configuration of PyScript as the page at ``path`` carries it, as JSON.
+def pyscript(path: str, *, search: bool = False) -> dict[str, str]:
+    """Return the configuration of PyScript as the page at ``path`` carries it, as JSON; ``search`` adds the combobox.
 
     It goes inside the page because PyScript asks its own CDN for Python when it cannot fetch a configuration.
     """
@@ -193,7 +196,8 @@ def pyscript(path: str) -> dict[str, str]:
     worker["interpreter"] = root + worker["interpreter"]
     worker["files"] = {root + source: target for source, target in worker["files"].items()}
     page: dict[str, object] = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
-    page["files"] = {f"{root}assets/py/combobox.py": "./combobox.py"}
+    if search:
+        page["files"] = {f"{root}assets/py/combobox.py": "./combobox.py"}
     return {"worker": json.dumps(worker), "page": json.dumps(page), "plugins": json.dumps({"plugins": plugins})}
 
 

@@ -7,7 +7,6 @@ templates. Everything is a callback, so that typing never waits.
 import json
 
 import js
-from combobox import enhance
 from polyscript import workers
 
 SILENCE_MS = 30_000
@@ -378,13 +377,20 @@ def clicked(event):
             control.focus()
 
 
+def make_searchable():
+    """Turn the lists that have a search into comboboxes, in a task of its own so that the page starts first."""
+    from combobox import enhance  # noqa: PLC0415
+
+    for box in select("[data-combobox]"):
+        enhance(box)
+
+
 def main():
     """Start."""
     if "=" in js.location.hash:
         visit.restoring = js.location.hash[1:]
         visit.touched.update([control.name for control in controls if differs(control)])
-    for box in select("[data-combobox]"):
-        enhance(box)
+    js.setTimeout(make_searchable, 0)
     form.addEventListener("input", edited)
     form.addEventListener("change", edited)
     form.addEventListener("submit", submitted)
