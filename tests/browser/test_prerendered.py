@@ -69,7 +69,8 @@ def test_every_address_of_the_site_is_there_and_relative(dist: Path) -> None:
                 continue
             assert not address.startswith("/"), address
             target = (page.parent / address.partition("#")[0]).resolve()
-            assert (target / "index.html").is_file() if address.endswith("/") else target.is_file(), address
+            path = address.partition("#")[0]
+            assert (target / "index.html").is_file() if path.endswith("/") else target.is_file(), address
 
 
 def test_only_links_to_sources_leave_the_site(dist: Path) -> None:
