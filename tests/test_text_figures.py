@@ -57,7 +57,7 @@ def test_every_figure_is_one_that_calc_gives() -> None:
 
 def recomputed() -> Iterator[int | Fraction]:
     """The figures of the texts, each by the law that the text explains."""
-    yield from (GIB, *_gpu_page(), *_training_page(), *_accumulation_page())
+    yield from (GIB, *_gpu_page(), *_recipes_of_one_question(), *_training_page(), *_accumulation_page())
     yield from (*_inference_page(), *_lora_page(), *_method_page())
 
 
@@ -107,6 +107,22 @@ def _gpu_page() -> Iterator[int | Fraction]:
         catalog.gpu("rtx-4090").usable_bytes or 0,
         count_parameters(catalog.architecture("mixtral-8x7b")).total,
     )
+
+
+def _recipes_of_one_question() -> Iterator[int]:
+    """Llama 3 8B with Adam and 2,048 tokens, by eight recipes."""
+    half = {"mixed-precision": "no"}
+    for recipe in (
+        {**half, "optimizer": "adamw-8bit", "checkpointing": "full"},
+        {**half, "optimizer": "adamw-bf16", "checkpointing": "full"},
+        {**half, "optimizer": "adamw-bf16"},
+        {"checkpointing": "full"},
+        {},
+        {"gradient-precision": "float32"},
+        {"attention-kernel": "eager"},
+        {"gradient-precision": "both"},
+    ):
+        yield run("gpu", {"workload": "training", "context": "2048", **recipe}).estimate.total
 
 
 def _training_page() -> Iterator[int | Fraction]:

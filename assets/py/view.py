@@ -11,6 +11,8 @@ from fractions import Fraction
 import mathml
 import picture
 from comparison import Chosen, GpuRow, compare, percent
+from moments import Moments, moments
+from tables import Methods, RecipeRow, methods, recipe_rows
 
 from calc import catalog, es
 from calc.calculators import Result
@@ -116,6 +118,9 @@ class View:
     notes: tuple[str, ...]
     sources: tuple[Source, ...]
     alternatives: tuple[Alternative, ...]
+    methods: Methods | None
+    moments: Moments | None
+    recipes: tuple[RecipeRow, ...]
 
 
 def view(result: Result) -> View:
@@ -139,6 +144,9 @@ def view(result: Result) -> View:
         notes=tuple(dict.fromkeys(es.note_text(note, unit) for note in (*estimate.notes, *result.notes))),
         sources=_sources(result),
         alternatives=_alternatives(result, unit),
+        methods=methods(result, unit),
+        moments=moments(result, gpus.capacity, unit),
+        recipes=recipe_rows(result, unit),
     )
 
 

@@ -6,8 +6,10 @@ Source: Rajbhandari et al. 2019 (arXiv 1910.02054v3), section 3.1, for the 16 by
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from fractions import Fraction
-from math import ceil
+from functools import cache
+from math import ceil, prod
 from types import MappingProxyType
 from typing import Final
 
@@ -19,9 +21,10 @@ from calc.calculators.training_fields import layout_fields, layout_of
 from calc.estimate import Component, Estimate, Note
 from calc.fit import fit
 from calc.formula import Formula
+from calc.inventory import loaded_tensors
 from calc.layout import Layout
+from calc.recipes import OPTIMIZERS, Recipe, optimizer_states
 from calc.recipes import RECIPES as BY_NAME
-from calc.recipes import Recipe
 from calc.states import divided
 from calc.units import BILLION, GB
 
@@ -51,6 +54,24 @@ RECIPES: Final[Mapping[str, Recipe]] = MappingProxyType(
 """
 
 USUAL = ("16", "12", "8")
+"""The three of the simple calculator."""
+
+REFERENCE: Final = "llama-3-8b"
+"""Model of the catalogue whose shapes say what states that depend on shapes take."""
+
+SHAPED: Final = ("adafactor", "muon", "galore")
+"""Optimizers whose states are no fixed number of bytes per parameter (``calc.recipes.States``)."""
+
+PAGED: Final = "paged-adamw-8bit"
+"""States of 8 bits that move to the host's memory when the GPU is full: the same bytes, not always on the GPU."""
+
+SOURCE_OF_RECIPE: Final[Mapping[str, str]] = MappingProxyType(
+    {
+        **{name: recipe.source for name, recipe in RECIPES.items()},
+        **{name: OPTIMIZERS[name].source for name in (PAGED, *SHAPED)},
+    }
+)
+"""Where each row of the table of recipes comes from, as a key of ``calc.sources.SOURCES``."""
 
 FIELDS = (
     Field(
@@ -106,16 +127,39 @@ def calculate(parsed: Parsed) -> Result:
             "model_states_bytes": estimate.total - activations,
             "activations_bytes": activations,
         },
-        tables={"recipes": tuple(_row(one, parameters, chosen=one == name) for one in RECIPES)},
+        tables={"recipes": _recipes(parameters, name)},
     )
 
 
-def _row(name: str, parameters: int, *, chosen: bool) -> Row:
-    """A recipe beside the others: bytes per parameter of each part, and of all for this model."""
-    recipe = RECIPES[name]
+def _recipes(parameters: int, chosen: str) -> tuple[Row, ...]:
+    """Every way of training beside the others: bytes per parameter of each part, and of all for this model.
+
+    States that depend on the shapes are those of ``REFERENCE``, per parameter, and the row says so.
+    """
+    rows = [_row(name, RECIPES[name], parameters) | {"chosen": name == chosen} for name in RECIPES]
+    mixed = RECIPES["16"]
+    paged = replace(mixed, optimizer=OPTIMIZERS[PAGED].bytes_per_parameter)
+    rows.append(_row(PAGED, paged, parameters) | {"chosen": False})
+    for name in SHAPED:
+        row = _row(name, replace(mixed, optimizer=0), parameters, states=_states_each(name))
+        rows.append(row | {"chosen": False, "reference": REFERENCE})
+    return tuple(rows)
+
+
+def _row(name: str, recipe: Recipe, parameters: int, states: Fraction | None = None) -> dict[str, Figure | bool]:
+    optimizer = recipe.optimizer if states is None else states
+    each = recipe.total + (states or 0)
     parts: dict[str, Figure | bool] = {"recipe": name, "weight": recipe.weight, "gradient": recipe.gradient}
-    parts |= {"master": recipe.master, "optimizer": recipe.optimizer, "bytes_per_parameter": recipe.total}
-    return parts | {"total_bytes": parameters * recipe.total, "chosen": chosen}
+    parts |= {"master": recipe.master, "optimizer": optimizer, "bytes_per_parameter": each}
+    return parts | {"total_bytes": ceil(parameters * each)}
+
+
+@cache
+def _states_each(optimizer: str) -> Fraction:
+    """Bytes per parameter of the states of the model of reference."""
+    shapes = [(tensor.shape, times) for tensor, times in loaded_tensors(catalog.architecture(REFERENCE))]
+    states = optimizer_states(optimizer, shapes)
+    return Fraction(states.bytes, sum(prod(shape) * times for shape, times in shapes))
 
 
 def _components(parameters: int, recipe: Recipe, activations: int, layout: Layout) -> tuple[Component, ...]:

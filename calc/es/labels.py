@@ -16,6 +16,42 @@ SHORT_COMPONENTS: Final[Mapping[str, str]] = {
 }
 """Label of each component, with its finer parts, in the stacked bar: short enough for a narrow screen."""
 
+MOMENTS: Final[Mapping[str, str]] = {
+    "forward": "Fin del paso adelante",
+    "loss": "Pérdida",
+    "first_backward": "Comienzo del paso atrás",
+    "last_backward": "Fin del paso atrás",
+    "optimizer_step": "Optimizador",
+    "prefill": "Lectura de la entrada",
+    "prompt_logits": "Logits de la entrada",
+    "first_token": "Primer token",
+    "decode": "Generación",
+}
+"""Short name of each moment, over its bar and at the head of its column."""
+
+RECIPES: Final[Mapping[str, str]] = {
+    "16": "Adam o AdamW, precisión mixta",
+    "12": "Adam de 8 bits, gradientes en 32",
+    "8": "SGD con momento, sin copia maestra",
+    "20": "Adam, gradientes en 16 y en 32 bits (DeepSpeed)",
+    "18": "Adam, gradientes en 32 bits (Megatron)",
+    "16-float32": "Adam, todo en 32 bits; también el AMP de Hugging Face",
+    "12-lion": "Lion, precisión mixta",
+    "12-sgd": "SGD con momento, precisión mixta",
+    "10": "Adam de 8 bits, gradientes en 16",
+    "8-bfloat16": "Adam, todo en 16 bits",
+    "6": "Adam de 8 bits, sin copia maestra",
+    "4": "SGD sin momento",
+    "paged-adamw-8bit": "Adam de 8 bits paginado",
+    "adafactor": "Adafactor, precisión mixta",
+    "muon": "Muon, precisión mixta",
+    "galore": "GaLore de rango 128, precisión mixta",
+}
+"""Name of each row of the table of recipes."""
+
+METHODS: Final[Mapping[str, str]] = {"full": "Ajuste fino completo", "lora": "LoRA", "qlora": "QLoRA"}
+"""Ways to fine-tune a model."""
+
 UNCERTAINTY: Final[Mapping[str, str]] = {
     "weights": "Los formatos de bloque redondean las matrices a bloques enteros.",
     "gradients": "Depende de cuándo libera cada biblioteca los gradientes.",
