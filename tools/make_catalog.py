@@ -75,14 +75,14 @@ def source_of(fact: Mapping[str, str]) -> tuple[list[str], str]:
     """Where a configuration was read: the kind of source with its place, and the item inside the file.
 
     >>> source_of({"hub_id": "a/b", "source": "owner/repo@0123abc:path/presets.py['x']"})
-    (['github', 'owner/repo/blob/0123abc/path/presets.py'], "['x']")
+    (['github', 'owner/repo/blob/0123abc/path/presets.py'], 'x')
     """
     source = fact["source"]
     if match := re.match(r"transformers \S+ (\w+?)(_text)? config class defaults", source):
         return ["transformers", f"{match[1]}/configuration_{match[1]}.py"], ""
     if match := re.match(r"([\w.-]+/[\w.-]+)@(\w+)(?::([^\[\s]+))?\s*(.*)", source):
         place = f"blob/{match[2]}/{match[3]}" if match[3] else f"tree/{match[2]}"
-        return ["github", f"{match[1]}/{place}"], match[4].strip("() ")
+        return ["github", f"{match[1]}/{place}"], match[4].strip("()[]'\" ")
     return ["hub", fact["hub_id"]], ""
 
 

@@ -54,11 +54,20 @@ class FieldView:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class FieldGroup:
+    """Fields under a heading that opens and closes."""
+
+    label: str
+    fields: tuple[FieldView, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FormView:
-    """The fields of a calculator by where they stand."""
+    """The fields of a calculator by where they stand; ``groups`` are those with a heading of their own, by id."""
 
     first: tuple[FieldView, ...]
     advanced: tuple[FieldView, ...]
+    groups: Mapping[str, FieldGroup]
     beside: Mapping[str, FieldView]
 
 
@@ -68,11 +77,16 @@ def form(calculator: str, raw: Mapping[str, str]) -> FormView:
     texts = {field.name: raw.get(field.name, field.default) for field in fields}
     shown = visible(fields, texts)
     views = {field.name: _field(field, texts[field.name], field.name in shown) for field in fields}
-    within = [field for field in fields if field.name not in BESIDE_ANSWER]
+    grouped: dict[str, list[FieldView]] = {}
+    for field in fields:
+        place = field.group or ("beside" if field.name in BESIDE_ANSWER else "more" if field.advanced else "first")
+        grouped.setdefault(place, []).append(views[field.name])
+    first, more, beside = (tuple(grouped.pop(place, ())) for place in ("first", "more", "beside"))
     return FormView(
-        first=tuple(views[field.name] for field in within if not field.advanced),
-        advanced=tuple(views[field.name] for field in within if field.advanced),
-        beside={name: views[name] for name in BESIDE_ANSWER if name in views},
+        first=first,
+        advanced=more,
+        groups={name: FieldGroup(label=es.GROUPS[name], fields=tuple(own)) for name, own in grouped.items()},
+        beside={view.name: view for view in beside},
     )
 
 

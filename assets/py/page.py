@@ -240,6 +240,9 @@ def mark(field, error):
     slot = field.querySelector("[data-error]")
     slot.textContent = error
     slot.hidden = not error
+    closed = field.closest("details:not([open])") if error else None
+    if closed:
+        closed.open = True
     for control in select("[name], [role=combobox]", field):
         if error:
             control.setAttribute("aria-invalid", "true")

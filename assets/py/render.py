@@ -26,7 +26,10 @@ from calc.model_sheet import ModelSheet, sheet_of_architecture
 EXAMPLE = "llama-3-8b"
 """Model of the catalogue whose sheet the page of files shows at first."""
 
-LIVE = ("answer", "picture", "breakdown", "timeline", "recipes", "methods", "gpus", "how", "notes", "sources")
+LIVE = (
+    *("answer", "picture", "breakdown", "timeline", "recipes", "methods", "combinations"),
+    *("gpus", "how", "notes", "sources"),
+)
 """Regions that hold a result; ``errors`` is the other one."""
 
 

@@ -10,6 +10,7 @@ from fractions import Fraction
 
 import mathml
 import picture
+from combinations import Ways, ways
 from comparison import Chosen, GpuRow, compare, percent
 from moments import Moments, moments
 from tables import Methods, RecipeRow, methods, recipe_rows
@@ -121,6 +122,7 @@ class View:
     methods: Methods | None
     moments: Moments | None
     recipes: tuple[RecipeRow, ...]
+    ways: Ways | None
 
 
 def view(result: Result) -> View:
@@ -147,6 +149,7 @@ def view(result: Result) -> View:
         methods=methods(result, unit),
         moments=moments(result, gpus.capacity, unit),
         recipes=recipe_rows(result, unit),
+        ways=ways(result),
     )
 
 

@@ -75,6 +75,7 @@ class Field:
         file: whether a model field also offers ``file``: a model of one's own, in the field ``config``.
         optional: whether it may be left empty.
         advanced: whether it belongs under «Más opciones».
+        group: id of the group of its own that it belongs to instead (``layout``, ``comparison``); empty for none.
         shown_when: other fields and the values of theirs with which this one applies; all must hold. A field that
             does not apply is neither read nor used.
 
@@ -95,6 +96,7 @@ class Field:
     file: bool = False
     optional: bool = False
     advanced: bool = False
+    group: str = ""
     shown_when: Mapping[str, tuple[str, ...]] = attribute(default_factory=lambda: ALWAYS)
 
     def options(self) -> tuple[str, ...]:

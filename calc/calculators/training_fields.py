@@ -4,6 +4,7 @@ Every default leaves the estimate as it is without the field.
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any, Final
 
 from calc.calculators.fields import ALWAYS, Field, Kind, Parsed
@@ -18,6 +19,8 @@ LAYOUT_FIELD_NAMES: Final = (
     *("pipeline-parallel", "context-parallel", "expert-parallel", "offload"),
 )
 """The fields of «Varias GPU», which a page groups under that heading."""
+
+LAYOUT_GROUP: Final = "layout"
 
 
 def step_fields(shown_when: Mapping[str, tuple[str, ...]] = ALWAYS) -> tuple[Field, ...]:
@@ -49,21 +52,16 @@ def layout_fields(
 
 def _layout_field(name: str, shown_when: Mapping[str, tuple[str, ...]]) -> Field:
     if name == "zero":
-        return _choice(name, "0", ("0", "1", "2", "3"), shown_when)
-    if name == "offload":
-        return _choice(name, "none", OFFLOADS, shown_when)
-    if name == "sequence-parallel":
-        return Field(name=name, kind=Kind.FLAG, default="no", advanced=True, shown_when=shown_when)
-    return Field(
-        name=name,
-        kind=Kind.INTEGER,
-        default="1",
-        unit="gpus",
-        minimum=1,
-        maximum=MOST_GPUS,
-        advanced=True,
-        shown_when=shown_when,
-    )
+        field = _choice(name, "0", ("0", "1", "2", "3"), shown_when)
+    elif name == "offload":
+        field = _choice(name, "none", OFFLOADS, shown_when)
+    elif name == "sequence-parallel":
+        field = Field(name=name, kind=Kind.FLAG, default="no", shown_when=shown_when)
+    else:
+        field = Field(
+            name=name, kind=Kind.INTEGER, default="1", unit="gpus", minimum=1, maximum=MOST_GPUS, shown_when=shown_when
+        )
+    return replace(field, advanced=True, group=LAYOUT_GROUP)
 
 
 def _choice(name: str, default: str, choices: tuple[str, ...], shown_when: Mapping[str, tuple[str, ...]]) -> Field:

@@ -265,6 +265,8 @@ GROUPS: Final[Mapping[str, str]] = {
     "featured": "Los más consultados",
     "finer": "Otros formatos",
     "more": "Más opciones",
+    "layout": "Varias GPU",
+    "comparison": "Comparar con un modelo",
 }
 """Headings of groups of choices and of fields."""
 
