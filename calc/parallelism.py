@@ -11,6 +11,7 @@
 Everything else of the estimator then runs on the part as on any model.
 """
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -28,7 +29,7 @@ from calc.errors import InvalidInput
 from calc.inventory import distinct_layers
 from calc.layout import Layout
 
-__all__ = ["Layout", "check_layout", "expert_parameters", "in_flight", "part", "stages"]
+__all__ = ["Layout", "check_layout", "distinct_stages", "expert_parameters", "in_flight", "part", "stages"]
 
 _TABLES = (TensorKind.EMBEDDING, TensorKind.POSITION)
 _ROUTERS = ("gate", "router", "shared_expert_gate")
@@ -72,6 +73,22 @@ def stages(layout: Layout) -> tuple[int, ...]:
     """The stages that can be the worst one: the first (most micro-batches in flight), the second (as the first without
     the token table where that is shared), and the last (the head)."""
     return tuple(sorted({0, min(1, layout.pipeline - 1), layout.pipeline - 1}))
+
+
+def distinct_stages(architecture: Architecture, pipeline: int) -> tuple[int, ...]:
+    """One stage of each make: the first, the last, and one for every different set of layers between them.
+
+    >>> from calc.catalog import architecture
+    >>> distinct_stages(architecture("llama-3-8b"), 8), distinct_stages(architecture("deepseek-v3"), 8)
+    ((0, 1, 7), (0, 1, 5, 7))
+    """
+    found: dict[object, int] = {}
+    for stage in range(pipeline):
+        begin, end = _bounds(len(architecture.layers), pipeline, stage)
+        kinds = Counter(id(layer) for layer in architecture.layers[begin:end])
+        place = min(stage, 1) + (stage == pipeline - 1)
+        found.setdefault((place, frozenset(kinds.items())), stage)
+    return tuple(found.values())
 
 
 def in_flight(layout: Layout, stage: int, micro_batches: int) -> int:

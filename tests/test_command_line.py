@@ -93,7 +93,8 @@ def test_json_has_the_promised_shape(answer: Any) -> None:
         assert part["low"] <= part["bytes"] <= part["high"]
         assert {type(part[key]) for key in ("bytes", "low", "high")} == {int}
     for gpu in found["gpus"]:
-        assert set(gpu) == {"name", "id", "usable_bytes", "count", "used_fraction", "verdict"}
+        promised = {"name", "id", "usable_bytes", "count", "used_fraction", "verdict"}
+        assert set(gpu) == promised | {"layout", "bytes_per_gpu"}
         assert gpu["verdict"] in ("fits", "tight", "no_fit")
     assert all("code" in note for note in found["notes"])
 

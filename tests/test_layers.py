@@ -24,6 +24,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
         *("engines", "simple", "allocator", "timeline", "states", "checks", "notes"),
     ),
     ("inference", "training", "memory", "model_file"),
+    ("ladder",),
     ("fit", "model_sheet", "sheet_json", "local_files"),
     ("advice",),
     ("calculators",),

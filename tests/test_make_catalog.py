@@ -47,7 +47,7 @@ def test_only_keys_that_decide_memory_are_kept() -> None:
 @pytest.mark.parametrize(
     ("source", "kind", "place", "item"),
     [
-        ("o/r@0ab1:a/b.py['x']", "github", "o/r/blob/0ab1/a/b.py", "['x']"),
+        ("o/r@0ab1:a/b.py['x']", "github", "o/r/blob/0ab1/a/b.py", "x"),
         ("o/r@0ab1 (cached configs)", "github", "o/r/tree/0ab1", "cached configs"),
         (
             "transformers 5.24.0 gemma3n_text config class defaults",

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from comparison import USUAL, compare, group_of, percent
+from comparison import USUAL, chosen_card, compare, group_of, percent
 from picture import Part, draw
 from view import view
 
@@ -57,32 +57,33 @@ def test_an_empty_estimate_draws_an_empty_bar() -> None:
 
 def test_the_gpus_that_hold_the_estimate_come_first_and_the_smallest_of_them_is_marked() -> None:
     """Fits, then tight fits, then the rest by how many it takes; exactly one mark."""
-    table = compare(fit(20 * GIB, catalog.gpus()), "rtx-4090", "GiB")
-    order = [one.verdict for one in table.rows]
+    fits = fit(20 * GIB, catalog.gpus())
+    rows, card = compare(fits, "rtx-4090", "GiB"), chosen_card(fits, "rtx-4090", "GiB")
+    order = [one.verdict for one in rows]
     assert order == sorted(order, key=[one.value for one in Verdict].index)
-    marked = [one for one in table.rows if one.smallest]
+    marked = [one for one in rows if one.smallest]
     assert len(marked) == 1
     assert marked[0].verdict == "fits"
-    assert table.chosen is not None
-    assert table.chosen.name == "RTX 4090"
-    assert [one.name for one in table.rows if one.chosen] == ["RTX 4090"]
+    assert card is not None
+    assert card.name == "RTX 4090"
+    assert [one.name for one in rows if one.chosen] == ["RTX 4090"]
 
 
 def test_unified_memory_is_never_the_smallest_that_fits() -> None:
     """A share of the memory of the whole machine is no card to recommend."""
-    table = compare(fit(5 * GIB, catalog.gpus()), "", "GiB")
-    assert all(one.group not in {"apple", "integrated"} for one in table.rows if one.smallest)
-    assert table.chosen is None
+    fits = fit(5 * GIB, catalog.gpus())
+    assert all(one.group not in {"apple", "integrated"} for one in compare(fits, "", "GiB") if one.smallest)
+    assert chosen_card(fits, "", "GiB") is None
 
 
 def test_the_table_holds_the_usual_gpus_and_the_chosen_one() -> None:
     """The cards that the design names are always there; any other enters the table when it is chosen."""
-    rows = compare(fit(1, catalog.gpus()), "", "GiB").rows
+    rows = compare(fit(1, catalog.gpus()), "", "GiB")
     names = {one.id for one in rows}
     assert {"rtx-4060-ti-16gb", "rtx-4090", "rtx-5090", "l40s", "a100-80gb", "h100-80gb", "h200", "b200"} <= names
     assert 25 <= len(rows) <= 36
     assert names >= USUAL
-    assert "gtx-1080-ti" in {one.id for one in compare(fit(1, catalog.gpus()), "gtx-1080-ti", "GiB").rows} - names
+    assert "gtx-1080-ti" in {one.id for one in compare(fit(1, catalog.gpus()), "gtx-1080-ti", "GiB")} - names
 
 
 def test_every_group_of_gpus_has_a_name() -> None:

@@ -6,6 +6,7 @@ from fractions import Fraction
 from functools import lru_cache
 
 from calc import es
+from calc.es.labels import layout_text
 from calc.fit import Fit, Verdict
 from calc.gpu import Gpu
 
@@ -25,7 +26,7 @@ _ORDER = {Verdict.FITS: 0, Verdict.TIGHT: 1, Verdict.NO_FIT: 2}
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class GpuRow:
-    """One GPU in the table: what it has, how full it gets, how many it takes."""
+    """One GPU in the table: what it has, how full it gets, how many it takes and in which layout."""
 
     id: str
     name: str
@@ -34,7 +35,8 @@ class GpuRow:
     assumed: bool
     used: str
     level: str
-    count: int
+    count: str
+    layout: str
     verdict: str
     smallest: bool
     chosen: bool
@@ -42,71 +44,83 @@ class GpuRow:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chosen:
-    """The GPU that the visitor compares with; ``smallest`` is the smallest one with room to spare, if any."""
+    """The GPU that the visitor compares with; ``smallest`` is the smallest one with room to spare, if any.
+
+    ``parts`` is the number of GPUs of the layout that was asked for, empty for one; ``count``, ``layout`` and ``each``
+    say how many would hold it where one does not, empty where no number is known.
+    """
 
     name: str
     usable: str
     verdict: str
     free: str
     missing: str
-    count: int
+    parts: str
+    count: str
+    layout: str
+    each: str
     combines: bool
     smallest: str
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Comparison:
-    """The table, the chosen card (None where the calculator compares with none) and its capacity in bytes."""
-
-    rows: tuple[GpuRow, ...]
-    chosen: Chosen | None
-    capacity: int | None
-
-
-def compare(fits: Sequence[Fit], gpu: str, unit: str) -> Comparison:
-    """Sort the GPUs: those that hold the estimate first, smallest on top, then by how many it takes."""
-    ranked = sorted(fits, key=lambda one: (_ORDER[one.verdict], one.count or 10**9, one.gpu.capacity))
-    smallest = next((one.gpu for one in ranked if one.verdict is Verdict.FITS and one.gpu.combines), None)
-    chosen = next((one for one in fits if one.gpu.id == gpu), None)
-    return Comparison(
-        rows=tuple(
-            _gpu_row(one, unit, smallest, chosen)
-            for one in ranked
-            if one.gpu.id in USUAL or one.gpu is smallest or one is chosen
-        ),
-        chosen=_chosen(chosen, unit, smallest) if chosen else None,
-        capacity=chosen.gpu.capacity if chosen else None,
+def compare(fits: Sequence[Fit], gpu: str, unit: str) -> tuple[GpuRow, ...]:
+    """The table: the GPUs that hold the estimate first, smallest on top, then by how many it takes."""
+    smallest, chosen = smallest_fit(fits), _of(fits, gpu)
+    rows = [one for one in fits if one.gpu.id in USUAL or one is smallest or one is chosen]
+    rows.sort(key=lambda one: (_ORDER[one.verdict], one.count or 10**9, one.gpu.capacity))
+    return tuple(
+        GpuRow(
+            id=one.gpu.id,
+            name=one.gpu.name,
+            group=group_of(one.gpu),
+            usable=_usable(one.gpu.capacity, unit),
+            assumed=one.assumed_capacity,
+            used=percent(one.used, one.gpu.capacity),
+            level=f"{min(one.used * 100 / one.gpu.capacity, 100):.1f}",
+            count=es.number_text(one.count) if one.count else "",
+            layout=layout_text(one.rung.layout) if one.rung else "",
+            verdict=one.verdict.value,
+            smallest=one is smallest,
+            chosen=one is chosen,
+        )
+        for one in rows
     )
 
 
-def _chosen(one: Fit, unit: str, smallest: Gpu | None) -> Chosen:
+def chosen_card(fits: Sequence[Fit], gpu: str, unit: str) -> Chosen | None:
+    """The card that was chosen against the estimate; ``None`` where the calculator compares with none."""
+    one, smallest = _of(fits, gpu), smallest_fit(fits)
+    if one is None:
+        return None
     return Chosen(
         name=one.gpu.name,
         usable=es.bytes_text(one.gpu.capacity, unit),
         verdict=one.verdict.value,
         free=es.bytes_text(max(one.free, 0), unit),
         missing=es.bytes_text(max(-one.free, 0), unit),
-        count=one.count,
+        parts=es.number_text(one.parts) if one.parts > 1 else "",
+        count=es.number_text(one.count) if one.count > 1 else "",
+        layout=layout_text(one.rung.layout) if one.rung else "",
+        each=es.bytes_text(one.rung.bytes, unit) if one.rung else "",
         combines=one.gpu.combines,
-        smallest=smallest.name if smallest and smallest.id != one.gpu.id else "",
+        smallest=smallest.gpu.name if smallest and smallest is not one else "",
     )
 
 
-def _gpu_row(one: Fit, unit: str, smallest: Gpu | None, chosen: Fit | None) -> GpuRow:
-    gpu = one.gpu
-    return GpuRow(
-        id=gpu.id,
-        name=gpu.name,
-        group=group_of(gpu),
-        usable=_usable(gpu.capacity, unit),
-        assumed=one.assumed_capacity,
-        used=percent(one.used, gpu.capacity),
-        level=f"{min(one.used * 100 / gpu.capacity, 100):.1f}",
-        count=one.count,
-        verdict=one.verdict.value,
-        smallest=gpu is smallest,
-        chosen=one is chosen,
-    )
+def capacity_of(fits: Sequence[Fit], gpu: str) -> int | None:
+    """Usable bytes of the card that was chosen, if one was."""
+    one = _of(fits, gpu)
+    return one.gpu.capacity if one else None
+
+
+def smallest_fit(fits: Sequence[Fit]) -> Fit | None:
+    """The card with least memory that holds the estimate with room to spare, if any does."""
+    roomy = [one for one in fits if one.verdict is Verdict.FITS and one.gpu.combines]
+    return min(roomy, key=lambda one: one.gpu.capacity, default=None)
+
+
+def _of(fits: Sequence[Fit], gpu: str) -> Fit | None:
+    return next((one for one in fits if one.gpu.id == gpu), None)
 
 
 def group_of(gpu: Gpu) -> str:

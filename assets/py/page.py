@@ -134,7 +134,7 @@ def receive(text):
     else:
         visit.answered = question
     show(answer)
-    later("settle", SETTLE_MS, settle)
+    later("settle", SETTLE_MS, lambda: settle(question if answer.ok else None))
     ask()
 
 
@@ -151,11 +151,11 @@ def refuse(error="no answer"):
 
 
 def show(answer):
-    """Put an answer in place: at once what is on the screen, the rest when no other answer follows."""
+    """Put an answer in place: at once what is on the screen, what is not when no other answer follows."""
     now: dict[str, str] = {}
     for name, region in regions.items():
         html = getattr(answer.html, name, None)
-        region.toggleAttribute("data-stale", html is None)
+        region.toggleAttribute("data-stale", not answer.ok)
         if html is None:
             continue
         visit.waiting.pop(name, None)
@@ -172,10 +172,27 @@ def show(answer):
     later("address", ADDRESS_MS, write_address)
 
 
-def settle():
-    """Put in place what is off the screen, and say that the page shows one answer throughout."""
+def settle(question):
+    """Put in place what is off the screen, and ask for what takes longer."""
     write(visit.waiting)
     visit.waiting = {}
+    if question is None:
+        settled()
+    elif visit.worker and visit.asked is None:
+        visit.worker.rest(question).then(complete, refuse)
+
+
+def complete(text):
+    """Show the rest of an answer, unless the form has gone on meanwhile: its own rest will follow."""
+    html = js.JSON.parse(text)
+    if visit.asked is None:
+        found = {name: getattr(html, name, None) for name in regions}
+        write({name: new for name, new in found.items() if new is not None and visit.shown[name] != new})
+    settled()
+
+
+def settled():
+    """Say that the page shows one answer throughout, unless another is on its way."""
     if visit.asked is None:
         state("ready")
 

@@ -16,7 +16,7 @@ from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from mathml import Token
 from sheets import card_of
-from view import view
+from view import View, view
 
 from calc import catalog, es
 from calc.calculators import CALCULATORS, InvalidInputs, fragment, run, visible
@@ -26,10 +26,13 @@ from calc.model_sheet import ModelSheet, sheet_of_architecture
 EXAMPLE = "llama-3-8b"
 """Model of the catalogue whose sheet the page of files shows at first."""
 
-LIVE = (
-    *("answer", "picture", "breakdown", "timeline", "recipes", "methods", "combinations"),
-    *("gpus", "how", "notes", "sources"),
-)
+FIRST = ("answer", "picture", "breakdown")
+"""Regions that answer a key at once."""
+
+REST = ("timeline", "recipes", "methods", "combinations", "gpus", "how", "notes", "sources")
+"""Regions that may follow when no other key does: they take longer, and some need more estimates."""
+
+LIVE = (*FIRST, *REST)
 """Regions that hold a result; ``errors`` is the other one."""
 
 
@@ -108,8 +111,8 @@ def _templates() -> Environment:
     return _State.environment
 
 
-def regions(calculator: str, raw: Mapping[str, str]) -> Regions:
-    """Calculate from text and render what changes.
+def regions(calculator: str, raw: Mapping[str, str], names: Sequence[str] = LIVE) -> Regions:
+    """Calculate from text and render what changes; ``names`` are the regions wanted.
 
     Raises:
         KeyError: for a calculator that does not exist.
@@ -118,14 +121,20 @@ def regions(calculator: str, raw: Mapping[str, str]) -> Regions:
     shown = list(visible(fields, {field.name: raw.get(field.name, field.default) for field in fields}))
     address = fragment(calculator, raw)
     try:
-        shapes = view(run(calculator, raw))
+        shapes = _view(calculator, tuple(sorted(raw.items())))
     except InvalidInputs as problem:
         messages = {error.place: es.error_text(error) for error in problem.errors}
         return Regions(
             html={"errors": _errors(problem.errors)}, field_errors=messages, visible=shown, fragment=address, ok=False
         )
-    html = {name: partial(name, calculator=calculator, view=shapes) for name in LIVE}
+    html = {name: partial(name, calculator=calculator, view=shapes) for name in names}
     return Regions(html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True)
+
+
+@lru_cache(maxsize=2)
+def _view(calculator: str, raw: tuple[tuple[str, str], ...]) -> View:
+    """What is shown for these inputs; kept, as its regions are asked for in two parts."""
+    return view(run(calculator, dict(raw)))
 
 
 def page(name: str, **context: Any) -> str:

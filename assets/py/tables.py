@@ -3,13 +3,15 @@
 from dataclasses import dataclass
 from fractions import Fraction
 
+from comparison import smallest_fit
+
 from calc import catalog, es
 from calc.calculators import Result
 from calc.calculators.entrenar import SOURCE_OF_RECIPE, USUAL
 from calc.calculators.result import Row as Figures
 from calc.es.labels import METHODS, RECIPES, SHORT_COMPONENTS
 from calc.estimate import Estimate
-from calc.fit import Verdict, fit
+from calc.fit import fit
 from calc.provenance import Provenance
 from calc.sources import SOURCES
 
@@ -120,6 +122,5 @@ def _sum(estimate: Estimate, group: tuple[str, ...], unit: str) -> str:
 
 def _smallest(estimate: Estimate) -> str:
     """The GPU with least memory that holds it with room to spare; empty if none does alone."""
-    fits = (one for one in fit(estimate, catalog.gpus()) if one.verdict is Verdict.FITS and one.gpu.combines)
-    found = min(fits, key=lambda one: one.gpu.capacity, default=None)
+    found = smallest_fit(fit(estimate, catalog.gpus()))
     return found.gpu.name if found else ""

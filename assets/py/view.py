@@ -7,11 +7,12 @@ No rule of memory lives here, and no markup. Numbers become text through ``calc.
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import mathml
 import picture
 from combinations import Ways, ways
-from comparison import Chosen, GpuRow, compare, percent
+from comparison import Chosen, GpuRow, capacity_of, chosen_card, compare, percent
 from moments import Moments, moments
 from tables import Methods, RecipeRow, methods, recipe_rows
 
@@ -101,56 +102,112 @@ class Alternative:
     chosen: bool
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
 class View:
-    """Everything that the live regions show; ``reference`` is what the line across the bar stands for, in words."""
+    """Everything that the live regions show, each part worked out when a template first asks for it."""
 
-    answer: Answer
-    chosen: Chosen | None
-    bar: picture.Bar
-    reference: str
-    rows: tuple[Row, ...]
-    total: str
-    total_bytes: str
-    range: tuple[str, str] | None
-    gpus: tuple[GpuRow, ...]
-    batch: Equation | None
-    remarks: tuple[tuple[str, str], ...]
-    notes: tuple[str, ...]
-    sources: tuple[Source, ...]
-    alternatives: tuple[Alternative, ...]
-    methods: Methods | None
-    moments: Moments | None
-    recipes: tuple[RecipeRow, ...]
-    ways: Ways | None
+    def __init__(self, result: Result) -> None:
+        self._result = result
+        self._unit = unit_of(result)
+        self._gpu = str(result.inputs.get("gpu", ""))
+        self._line = capacity_of(result.fits, self._gpu) or int(result.figures.get("without_accumulation_bytes", 0))
+
+    @cached_property
+    def answer(self) -> Answer:
+        """The number in big and what stands under it."""
+        return _answer(self._result, self._unit)
+
+    @cached_property
+    def chosen(self) -> Chosen | None:
+        """The card that the visitor compares with."""
+        return chosen_card(self._result.fits, self._gpu, self._unit)
+
+    @cached_property
+    def bar(self) -> picture.Bar:
+        """The picture."""
+        estimate = self._result.estimate
+        parts = _parts(estimate, self._unit)
+        return picture.draw(parts, low=estimate.low, high=estimate.high, capacity=self._line or None)
+
+    @cached_property
+    def reference(self) -> str:
+        """What the line across the bar stands for, in words."""
+        return es.bytes_text(self._line, self._unit) if self._line else ""
+
+    @cached_property
+    def rows(self) -> tuple[Row, ...]:
+        """The breakdown."""
+        return tuple(_row(component, self._result, self._unit) for component in self._result.estimate.components)
+
+    @cached_property
+    def total(self) -> str:
+        """The total with its unit."""
+        return es.bytes_text(self._result.estimate.total, self._unit)
+
+    @cached_property
+    def total_bytes(self) -> str:
+        """The total as a number of bytes."""
+        return es.number_text(self._result.estimate.total)
+
+    @cached_property
+    def range(self) -> tuple[str, str] | None:
+        """Both ends of the range; ``None`` for an exact total."""
+        return _range(self._result.estimate.low, self._result.estimate.high, self._unit)
+
+    @cached_property
+    def gpus(self) -> tuple[GpuRow, ...]:
+        """The table of GPUs."""
+        return compare(self._result.fits, self._gpu, self._unit)
+
+    @cached_property
+    def batch(self) -> Equation | None:
+        """How the effective batch comes about, where there is one."""
+        return _batch(self._result)
+
+    @cached_property
+    def remarks(self) -> tuple[tuple[str, str], ...]:
+        """What the chosen options are made of."""
+        return _remarks(self._result.inputs)
+
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """The remarks of the estimate and of the calculator, each once."""
+        notes = (*self._result.estimate.notes, *self._result.notes)
+        return tuple(dict.fromkeys(es.note_text(note, self._unit) for note in notes))
+
+    @cached_property
+    def sources(self) -> tuple[Source, ...]:
+        """Where data and laws come from."""
+        return _sources(self._result)
+
+    @cached_property
+    def alternatives(self) -> tuple[Alternative, ...]:
+        """Other ways of doing the same, as bars."""
+        return _alternatives(self._result, self._unit)
+
+    @cached_property
+    def methods(self) -> Methods | None:
+        """The ways of fine-tuning, part by part."""
+        return methods(self._result, self._unit)
+
+    @cached_property
+    def moments(self) -> Moments | None:
+        """The moments of a step."""
+        return moments(self._result, capacity_of(self._result.fits, self._gpu), self._unit)
+
+    @cached_property
+    def recipes(self) -> tuple[RecipeRow, ...]:
+        """The recipes of training, side by side."""
+        return recipe_rows(self._result, self._unit)
+
+    @cached_property
+    def ways(self) -> Ways | None:
+        """The ways to the same effective batch."""
+        return ways(self._result)
 
 
 def view(result: Result) -> View:
-    """Turn a result into what is shown."""
-    unit = unit_of(result)
-    estimate = result.estimate
-    gpus = compare(result.fits, str(result.inputs.get("gpu", "")), unit)
-    line = gpus.capacity or int(result.figures.get("without_accumulation_bytes", 0)) or None
-    return View(
-        answer=_answer(result, unit),
-        chosen=gpus.chosen,
-        bar=picture.draw(_parts(estimate, unit), low=estimate.low, high=estimate.high, capacity=line),
-        reference=es.bytes_text(line, unit) if line else "",
-        rows=tuple(_row(component, result, unit) for component in estimate.components),
-        total=es.bytes_text(estimate.total, unit),
-        total_bytes=es.number_text(estimate.total),
-        range=_range(estimate.low, estimate.high, unit),
-        gpus=gpus.rows,
-        batch=_batch(result),
-        remarks=_remarks(result.inputs),
-        notes=tuple(dict.fromkeys(es.note_text(note, unit) for note in (*estimate.notes, *result.notes))),
-        sources=_sources(result),
-        alternatives=_alternatives(result, unit),
-        methods=methods(result, unit),
-        moments=moments(result, gpus.capacity, unit),
-        recipes=recipe_rows(result, unit),
-        ways=ways(result),
-    )
+    """What is shown of a result."""
+    return View(result)
 
 
 def unit_of(result: Result) -> str:

@@ -32,15 +32,13 @@ WARM_PAUSE_S = 0.03
 
 
 def estimate(message: str) -> str:
-    """Compute and render what the page asks for.
+    """Compute and render what the page asks for, as far as it is needed at once.
 
     ``message`` is the JSON of ``{"calculator", "inputs": {name: text}}`` or ``{"calculator", "fragment": text}``.
     The answer is the JSON of ``render.Regions`` plus ``"inputs"``, what the form has to show after a fragment.
     """
-    request = json.loads(message)
-    calculator = request["calculator"]
-    inputs = request["inputs"] if "inputs" in request else from_fragment(calculator, request["fragment"])
-    regions = render.regions(calculator, inputs)
+    calculator, inputs = asked(message)
+    regions = render.regions(calculator, inputs, render.FIRST)
     answer = {
         "html": regions.html,
         "field_errors": regions.field_errors,
@@ -51,6 +49,19 @@ def estimate(message: str) -> str:
     }
     warm_up(calculator)
     return json.dumps(answer)
+
+
+def rest(message: str) -> str:
+    """Render what follows the answer to the same message: the JSON of HTML by region, empty without a result."""
+    regions = render.regions(*asked(message), render.REST)
+    return json.dumps(regions.html if regions.ok else {})
+
+
+def asked(message: str) -> tuple[str, dict[str, str]]:
+    """The calculator and the inputs of a message."""
+    request = json.loads(message)
+    calculator = request["calculator"]
+    return calculator, request["inputs"] if "inputs" in request else from_fragment(calculator, request["fragment"])
 
 
 @cache
@@ -103,4 +114,4 @@ async def read_slice(file: Any, start: int, end: int) -> bytes:
     return data
 
 
-__export__ = ["estimate", "open_files"]
+__export__ = ["estimate", "open_files", "rest"]

@@ -33,6 +33,7 @@ from calc.calculators.training_fields import layout_fields, step_fields, step_op
 from calc.dtypes import CACHE_BITS
 from calc.estimate import Estimate, Note, Workload
 from calc.fit import fit
+from calc.ladder import inference_ladder, training_ladder
 from calc.memory import cache_precision, estimate_inference, estimate_training
 from calc.parameters import count_parameters
 from calc.recipes import OPTIMIZERS
@@ -91,7 +92,12 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         calculator="gpu",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus(), parts=workload.layout.gpus if workload.layout else 1),
+        fits=fit(
+            estimate,
+            catalog.gpus(),
+            parts=workload.layout.gpus if workload.layout else 1,
+            ladder=(training_ladder if training else inference_ladder)(architecture, workload),
+        ),
         notes=(*estimate.notes, *_notes(figures, training=training), *cache, *remarks(estimate)),
         figures=figures,
     )

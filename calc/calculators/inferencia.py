@@ -23,6 +23,7 @@ from calc.calculators.shared import (
 from calc.engines import ENGINES, VLLM_SMALLER_PREFILL, prefill_tokens
 from calc.estimate import Note, Workload
 from calc.fit import fit
+from calc.ladder import inference_ladder
 from calc.memory import estimate_inference
 from calc.parameters import count_parameters
 
@@ -76,7 +77,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         calculator="inferencia",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus()),
+        fits=fit(estimate, catalog.gpus(), ladder=inference_ladder(architecture, workload)),
         notes=(*estimate.notes, *notes, *cache_remarks(workload), *remarks(estimate)),
         figures={"parameters": count.total, "active_parameters": count.active, "request_bytes": each},
     )

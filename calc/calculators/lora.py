@@ -28,8 +28,9 @@ from calc.calculators.shared import (
     runtime_bytes,
 )
 from calc.calculators.training_fields import layout_fields, layout_of, step_fields, step_options
-from calc.estimate import Estimate, Lora, Note, Workload
+from calc.estimate import Lora, Note, Workload
 from calc.fit import fit
+from calc.ladder import training_ladder
 from calc.lora import ALL_LINEAR, adapter_file_bytes, adapters, extra_shapes
 from calc.memory import estimate_training
 from calc.parameters import count_parameters
@@ -91,7 +92,8 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     adapter = _adapter(parsed)
     trainable = _trainable(architecture, adapter)
     total = count_parameters(architecture).total
-    alternatives = _alternatives(parsed, architecture, adapter)
+    workloads = _workloads(parsed, adapter)
+    alternatives = {name: estimate_training(architecture, one) for name, one in workloads.items()}
     estimate = alternatives[method]
     layout = layout_of(parsed)
     notes = [Note(code="compared_with_full", params={"full_bytes": alternatives["full"].total})]
@@ -102,7 +104,12 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         calculator="lora",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus(), parts=layout.gpus if layout else 1),
+        fits=fit(
+            estimate,
+            catalog.gpus(),
+            parts=layout.gpus if layout else 1,
+            ladder=training_ladder(architecture, workloads[method]),
+        ),
         notes=(*estimate.notes, *notes, *remarks(estimate)),
         figures={
             "parameters": total,
@@ -145,7 +152,7 @@ def _expert_notes(architecture: Architecture, adapter: Lora) -> list[Note]:
     return [Note(code="lora_packed_experts" if adapter.packed_experts else "lora_separate_experts")]
 
 
-def _alternatives(parsed: Parsed, architecture: Architecture, lora: Lora) -> dict[str, Estimate]:
+def _workloads(parsed: Parsed, lora: Lora) -> dict[str, Workload]:
     """The same step of training done in the three ways: full in 16 bits (32 if the base is), LoRA, QLoRA."""
     precision = str(parsed.values.get("precision", "bfloat16"))
     adapted = Workload(
@@ -160,9 +167,9 @@ def _alternatives(parsed: Parsed, architecture: Architecture, lora: Lora) -> dic
     )
     full = replace(adapted, lora=None, precision="bfloat16" if precision == "int8" else precision)
     return {
-        "full": estimate_training(architecture, full),
-        "lora": estimate_training(architecture, adapted),
-        "qlora": estimate_training(architecture, replace(adapted, precision=QLORA_BASE)),
+        "full": full,
+        "lora": adapted,
+        "qlora": replace(adapted, precision=QLORA_BASE),
     }
 
 

@@ -1,7 +1,7 @@
 """What a calculator answers, and the same as JSON."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any
@@ -9,6 +9,7 @@ from typing import Any
 from calc.calculators.fields import Value
 from calc.estimate import Component, Estimate, Note, Phase
 from calc.fit import Fit
+from calc.layout import Layout
 from calc.sources import SOURCES
 
 Figure = int | Fraction | str
@@ -114,4 +115,11 @@ def _gpu(one: Fit) -> dict[str, Any]:
         "count": one.count,
         "used_fraction": round(float(one.used_fraction), 6),
         "verdict": one.verdict.value,
+        "layout": _layout(one.rung.layout) if one.rung else {},
+        "bytes_per_gpu": one.rung.bytes if one.rung else one.used,
     }
+
+
+def _layout(layout: Layout) -> dict[str, int | bool | str | None]:
+    """The degrees that differ from one GPU."""
+    return {name: value for name, value in asdict(layout).items() if value != getattr(Layout(), name)}

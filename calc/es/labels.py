@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from calc.layout import Layout
+
 SHORT_COMPONENTS: Final[Mapping[str, str]] = {
     "weights": "Pesos",
     "gradients": "Gradientes",
@@ -68,6 +70,25 @@ _MONTHS: Final = (
     *("enero", "febrero", "marzo", "abril", "mayo", "junio"),
     *("julio", "agosto", "septiembre", "octubre", "noviembre", "diciembre"),
 )
+
+
+def layout_text(layout: Layout) -> str:
+    """How a model is spread, in a few words; with their numbers where two ways are combined.
+
+    >>> layout_text(Layout(data=4, zero=3)), layout_text(Layout(tensor=8, data=2, zero=1)), layout_text(Layout())
+    ('FSDP', 'tensores 8 × ZeRO 1 entre 2', '')
+    """
+    shared = "FSDP" if layout.zero == 3 else f"ZeRO {layout.zero}" if layout.zero else "réplicas"
+    ways = [
+        ("tensores", "tensores {}", layout.tensor),
+        ("etapas", "etapas {}", layout.pipeline),
+        ("contexto", "contexto {}", layout.context),
+        (shared, shared + " entre {}", layout.data),
+    ]
+    used = [(alone, together, degree) for alone, together, degree in ways if degree > 1]
+    if len(used) == 1:
+        return used[0][0]
+    return " × ".join(together.format(degree) for _, together, degree in used)
 
 
 def date_text(iso: str) -> str:

@@ -1,11 +1,13 @@
 """A result as plain text for a terminal: the answer, its parts, the GPUs and the remarks."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from fractions import Fraction
 from typing import Final
 
 from calc.calculators import CALCULATORS as DECLARED
 from calc.calculators import Field, Kind, Result
 from calc.es.forms import CALCULATORS, FIELD_HINTS, FIELD_LABELS, SUMMARIES, UNITS
+from calc.es.labels import MOMENTS, RECIPES, layout_text
 from calc.es.messages import VERDICTS, note_text
 from calc.es.nomenclature import component_name
 from calc.es.numbers import bytes_text, number_text, percent_text
@@ -34,6 +36,9 @@ def report(result: Result, given: Iterable[str] = ()) -> str:
         "\n".join(_figures(result, unit)),
         _components(result, unit),
         _alternatives(result, unit),
+        _moments(result, unit),
+        _recipes(result, unit),
+        _ways(result, unit),
         _gpus(result, unit),
         "\n".join(f"· {text}" for text in (*(note_text(note, unit) for note in result.notes), *_unused(result, given))),
     ]
@@ -84,6 +89,43 @@ ALTERNATIVES: Final = {"full": "Ajuste fino completo", "lora": "LoRA", "qlora": 
 """Names of the estimates that stand beside the answer."""
 
 
+def _moments(result: Result, unit: str) -> str:
+    """Every moment with its total, where there are several."""
+    if len(result.timeline) < 2:
+        return ""
+    most = max(moment.total for moment in result.timeline)
+    rows = [
+        (MOMENTS[one.name], bytes_text(one.total, unit), "pico" if one.total == most else "") for one in result.timeline
+    ]
+    return table(("Momento", "Total", ""), rows)
+
+
+def _recipes(result: Result, unit: str) -> str:
+    rows = [
+        (
+            RECIPES[str(row["recipe"])] + (" ←" if row["chosen"] else ""),
+            number_text(Fraction(row["bytes_per_parameter"]), 2),
+            bytes_text(int(row["total_bytes"]), unit),
+        )
+        for row in result.tables.get("recipes", ())
+    ]
+    return table(("Receta", "Bytes por parámetro", "Estados"), rows) if rows else ""
+
+
+def _ways(result: Result, unit: str) -> str:
+    rows = [
+        (
+            number_text(int(row["micro_batch"])),
+            number_text(int(row["steps"])),
+            number_text(int(row["gpus"])),
+            bytes_text(int(row["total_bytes"]), unit),
+            VERDICTS[str(row["verdict"])] + (" ←" if row["chosen"] else ""),
+        )
+        for row in result.tables.get("combinations", ())
+    ]
+    return table(("Microlote", "Pasos", "GPU", "Memoria de cada GPU", "Veredicto"), rows) if rows else ""
+
+
 def _gpus(result: Result, unit: str) -> str:
     chosen = result.inputs.get("gpu")
     ordered = sorted_fits(result.fits)
@@ -94,11 +136,16 @@ def _gpus(result: Result, unit: str) -> str:
             bytes_text(one.gpu.capacity, unit),
             percent_text(one.used_fraction),
             VERDICTS[one.verdict.value],
-            number_text(one.count) if one.count else "–",
+            _count(one),
         )
         for one in listed[:MAX_GPUS]
     ]
     return table(("GPU", "Memoria útil", "Uso", "Veredicto", "Hacen falta"), rows) if rows else ""
+
+
+def _count(one: Fit) -> str:
+    words = f" ({layout_text(one.rung.layout)})" if one.rung else ""
+    return number_text(one.count) + words if one.count else "–"
 
 
 def sorted_fits(fits: Iterable[Fit]) -> list[Fit]:

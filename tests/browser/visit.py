@@ -23,7 +23,7 @@ READ = """() => {
   const gpus = [...document.querySelectorAll('[data-region=gpus] tbody tr')].map((row) => [
     row.querySelector('th span').firstChild.textContent.trim(),
     row.querySelector('.icon').classList[1].replace('icon--', ''),
-    row.querySelector('td:last-child').textContent.trim(),
+    row.querySelector('td:last-child').firstChild.textContent.trim(),
   ]);
   return {parts, gpus, headline: text('.headline__number'), unit: text('.headline__unit'), second: text('.second'),
           stale: document.querySelector('[data-region=answer]').hasAttribute('data-stale'),
@@ -110,18 +110,23 @@ class Visit:
         """Return the result once its components are the expected ones, or what there is after a while."""
         limit = time.monotonic() + SETTLE_S
         shown = self.read()
-        while (shown["parts"] != expected or shown["stale"]) and time.monotonic() < limit:
+        while (shown["parts"] != expected or shown["stale"] or shown["state"] != "ready") and time.monotonic() < limit:
             time.sleep(0.02)
             shown = self.read()
         return shown
 
     def ask_worker(self, inputs: dict[str, str]) -> dict[str, Any]:
-        """Ask the worker itself, past the form, and return its answer."""
+        """Ask the worker itself, past the form, and return its answer with the rest of it."""
         question = json.dumps({"calculator": self.name, "inputs": inputs})
-        text = self.page.evaluate(
-            "(q) => document.querySelector('script[name=estimador]').xworker.sync.estimate(q)", question
+        first, rest = self.page.evaluate(
+            """async (q) => {
+              const { estimate, rest } = document.querySelector('script[name=estimador]').xworker.sync;
+              return [await estimate(q), await rest(q)];
+            }""",
+            question,
         )
-        answer: dict[str, Any] = json.loads(text)
+        answer: dict[str, Any] = json.loads(first)
+        answer["html"] |= json.loads(rest)
         return answer
 
     def error_of(self, name: str) -> str:
