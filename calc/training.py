@@ -126,9 +126,7 @@ def _rank(
         architecture=mine,
         workload=workload,
         stage=stage,
-        training=replace(
-            _training(mine, workload, layout, found), outside=stage == layout.pipeline - 1
-        ),
+        training=replace(_training(mine, workload, layout, found), outside=stage == layout.pipeline - 1),
         trained=trained_on(mine, workload, found, extra),
         layout=layout,
     )
