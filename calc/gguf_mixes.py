@@ -154,9 +154,9 @@ def _values(file_type: str, base: str, place: Place, family: Family) -> str:
     found = {
         "q2_k_m": "q4_k" if family.wide_values else "q3_k",
         "q2_k_s": "q4_k" if family.wide_values else base,
-        "q3_k_m": "q5_k" if number < 2 else "q4_k",  # noqa: PLR2004 - the source's numbers
+        "q3_k_m": "q5_k" if number < 2 else "q4_k",
         "q3_k_l": "q5_k",
-        "q4_k_s": "q5_k" if number < 4 else base,  # noqa: PLR2004
+        "q4_k_s": "q5_k" if number < 4 else base,
         "q4_k_m": "q6_k" if wide else base,
         "q5_k_m": "q6_k" if wide else base,
     }
