@@ -50,6 +50,9 @@ LIVE_TEMPLATES = ("partials/", "macros/", "math.html")
 PAGE_SIDE = ("page.py", "combobox.py", "files.py", "worker.py")
 """Python that the browser gets as text, because PyScript reads it by address."""
 
+BUILD_SIDE = ("precision.py",)
+"""Python that only the build runs."""
+
 LICENCES: Mapping[str, Path] = {
     "cpython": HERE / "licencias/cpython.txt",
     "micropython": HERE / "licencias/micropython.txt",
@@ -133,7 +136,7 @@ def app_files() -> Iterator[tuple[str, bytes]]:
         if path.suffix in {".py", ".json"} and path.name != "__main__.py":
             yield path.relative_to(HERE).as_posix(), path.read_bytes()
     for path in sorted((ASSETS / "py").glob("*.py")):
-        if path.name not in PAGE_SIDE:
+        if path.name not in {*PAGE_SIDE, *BUILD_SIDE}:
             yield path.name, path.read_bytes()
     yield from compiled_templates()
     for package in ("jinja2", "markupsafe"):

@@ -9,7 +9,7 @@ Example:
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 from fractions import Fraction
 from math import prod
@@ -39,7 +39,7 @@ class DType:
         group: elements of a group (per row or per tile); 0 where there is none.
         kept_bits: bits of what this format leaves alone: norms and biases, and embedding and head unless
             ``quantizes_embeddings``.
-        family: ``plain``, ``bitsandbytes``, ``post_training``, ``microscaling``, ``gguf`` or ``stored``.
+        family: ``plain``, ``bitsandbytes``, ``post_training``, ``microscaling``, ``gguf``, ``gguf_file`` or ``stored``.
         source: key of ``calc.sources.SOURCES``.
     """
 
@@ -220,8 +220,23 @@ _GGUF = (
     _gguf("q1_0", 128, 18, 1),
 )
 
-DTYPES: Mapping[str, DType] = MappingProxyType({dtype.name: dtype for dtype in (*_PLAIN, *_QUANTIZED, *_GGUF)})
-"""Every precision of weights, by id, in the order of the form."""
+MIXES: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(("q5_k_m", "q5_k_s"), "q5_k"),
+        **dict.fromkeys(("q4_k_m", "q4_k_s"), "q4_k"),
+        **dict.fromkeys(("q3_k_l", "q3_k_m", "q3_k_s"), "q3_k"),
+        **dict.fromkeys(("q2_k_m", "q2_k_s"), "q2_k"),  # llama.cpp prints its Q2_K as "Q2_K - Medium"
+    }
+)
+"""File types of llama.cpp that mix tensor types, by id, with the type of most tensors (``calc.gguf_mixes``)."""
+
+_BY_NAME = {dtype.name: dtype for dtype in (*_PLAIN, *_QUANTIZED, *_GGUF)}
+_FILES = tuple(
+    replace(_BY_NAME[base], name=name, family="gguf_file", source="gguf-mixes") for name, base in MIXES.items()
+)
+
+DTYPES: Mapping[str, DType] = MappingProxyType({**_BY_NAME, **{one.name: one for one in _FILES}})
+"""Every precision of weights, by id, in the order of the form; a file type has the bits of most of its tensors."""
 
 STORED = DType(name="stored", value_bits=Fraction(16), source="file-header", family="stored")
 """The weights as a file holds them, whatever the mixture: it tells their bytes; they are multiplied in 16 bits."""

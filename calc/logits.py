@@ -66,6 +66,9 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
             Loss(name="in-place", forward=(1, 1), backward=(1, 1), source=_OBSERVED, offered=True),
             # Loss and head fused and computed for a part of the tokens at a time (Liger, Cut Cross-Entropy).
             Loss(name="chunked", forward=(0, 0), backward=(0, 0), source="liger-2024", chunked=True, offered=True),
+            # A compiled loss (torchtitan, _maybe_compile): Inductor fuses the cast to float32 with the maximum and the
+            # sum, so that the 16-bit logits are all that is kept, and it writes their gradient in 16 bits.
+            Loss(name="compiled", forward=(1, 0), backward=(2, 0), source="torchtitan-loss"),
             # Transformers 4.46 to 4.49 shifted the float32 logits, which copies them once more.
             Loss(name="shifted", forward=(1, 3), backward=(0, 3), source=_OBSERVED),
             Loss(name="shifted-in-place", forward=(1, 2), backward=(0, 2), source=_OBSERVED),

@@ -58,6 +58,13 @@ _TRAINING = {
         "Current and New Activation Checkpointing Techniques in PyTorch",
         "Selective Activation Checkpoint",
     ),
+    "torchtitan-loss": _file(
+        "pytorch/torchtitan",
+        "00a388d9733c8325b3b872c2159831e8fb616507",
+        "torchtitan/components/loss.py",
+        "torchtitan: torchtitan/components/loss.py",
+        "cross_entropy_loss, _maybe_compile",
+    ),
     "fsdp-qlora-2024": _page(
         "https://www.answer.ai/posts/2024-03-14-fsdp-qlora-deep-dive.html", "Enabling 70B Finetuning on Consumer GPUs"
     ),

@@ -12,7 +12,7 @@ from calc.activations import Training, approximate_layers, live_formula, saved_c
 from calc.allocator import ALONE, SHARDED, TRAINING, Reserve, instrument
 from calc.architecture import Architecture, TensorKind
 from calc.checks import check_workload
-from calc.dtypes import DType, dtype
+from calc.dtypes import dtype
 from calc.estimate import Component, Estimate, Note, Phase, Workload
 from calc.formula import Formula
 from calc.layer_laws import Regime
@@ -25,6 +25,7 @@ from calc.recipes import Shapes
 from calc.states import (
     Trained,
     cast_weights,
+    compute_bytes,
     flattened_gradients,
     gathered,
     gradients,
@@ -125,9 +126,7 @@ def _rank(
         architecture=mine,
         workload=workload,
         stage=stage,
-        training=replace(
-            _training(workload, layout, dtype(workload.precision), found), outside=stage == layout.pipeline - 1
-        ),
+        training=replace(_training(mine, workload, layout, found), outside=stage == layout.pipeline - 1),
         trained=trained_on(mine, workload, found, extra),
         layout=layout,
     )
@@ -138,10 +137,24 @@ def _adapters(architecture: Architecture, workload: Workload) -> tuple[Adapter, 
     return adapters(architecture, lora.target_modules, packed=lora.packed_experts) if lora else ()
 
 
-def _training(workload: Workload, layout: Layout, precision: DType, found: tuple[Adapter, ...]) -> Training:
+def widens(architecture: Architecture, workload: Workload) -> bool:
+    """Whether a 4- or 8-bit base is computed in float32 in all but its products.
+
+    Autocast runs ``layer_norm`` in float32, and ``Linear4bit.forward`` (bitsandbytes) gives back the format that it was
+    given (``out.to(inp_dtype)``), where a matrix in 16 bits gives 16: from the first LayerNorm on, all that follows is
+    float32, the stream between the layers included. An RMS norm is plain Python that autocast leaves alone. That the
+    logits are float32 with it is seen and not read in the code: four copies of 4 bytes and, with a cross-entropy
+    in place, three (GPT-BigCode in fms-acceleration, where full training holds four and three of 2 bytes).
+    """
+    bitsandbytes = dtype(workload.precision).family == "bitsandbytes"
+    return bool(workload.lora) and bitsandbytes and architecture.norm == "layer"
+
+
+def _training(mine: Architecture, workload: Workload, layout: Layout, found: tuple[Adapter, ...]) -> Training:
     lora = workload.lora
+    wide = widens(mine, workload)
     regime = Regime(
-        element_bytes=2 if workload.compute_precision == "bfloat16" else precision.compute_bits // 8,
+        element_bytes=4 if wide else compute_bytes(workload),
         eager=workload.attention_kernel == "eager",
         adapted=frozenset(one.module for one in found) if lora else None,
         fused_norm=workload.fused_norms,

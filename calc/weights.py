@@ -8,8 +8,8 @@ head).
 GGUF types quantize the token table as well and keep one-dimensional tensors in 32 bits; llama.cpp gives the head (the
 token table where it is the head) a finer type: Q6_K, Q5_K in files of 1 to 3 bits, Q8_0 where a row is not a multiple
 of 256 (``llama_tensor_get_type``). A matrix whose rows are not whole blocks of 256 falls back to a type in blocks of 32
-(``FALLBACK``), and to float16 where they are not whole blocks of 32 either. Mixed file types (Q4_K_M) raise other
-tensors too and are a little larger than this.
+(``FALLBACK``), and to float16 where they are not whole blocks of 32 either. File types that mix tensor types (Q4_K_M)
+give each tensor the one that ``calc.gguf_mixes`` tells.
 """
 
 from collections import Counter
@@ -20,11 +20,12 @@ from math import prod
 
 from calc.architecture import Architecture, Tensor, TensorKind
 from calc.custom import is_custom
-from calc.dtypes import DTYPES, STORED, DType, whole
+from calc.dtypes import DTYPES, MIXES, STORED, DType, whole
 from calc.errors import InvalidInput
 from calc.estimate import Component
 from calc.formula import Formula, Number
-from calc.inventory import has_experts, loaded_tensors
+from calc.gguf_mixes import layer_types
+from calc.inventory import distinct_layers, has_experts, loaded_tensors
 
 _LOW_BIT = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs"}
 
@@ -121,6 +122,8 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
     """
     if dtype.family == STORED.family:
         return _as_stored(architecture)
+    if dtype.name in MIXES:
+        return _as_mixed(architecture, dtype)
     count = count_weights(architecture, dtype)
     config = (dtype.source,) if is_custom(architecture) else ("hf-config", dtype.source)
     if not dtype.quantized:
@@ -173,6 +176,32 @@ def _as_stored(architecture: Architecture) -> tuple[Component, ...]:
         for one in architecture.stored
         if one.elements
     )
+
+
+def _as_mixed(architecture: Architecture, mix: DType) -> tuple[Component, ...]:
+    """A component for each tensor type of a file type of llama.cpp, most elements first."""
+    base = DTYPES[MIXES[mix.name]]
+    elements: Counter[str] = Counter()
+    for tensor, asked, times in layer_types(architecture, mix.name, base.name):
+        kind = fallback(DTYPES[asked], tensor.shape).name if asked else "float32"
+        elements[kind] += times * tensor.count * prod(tensor.shape)
+    inside = {id(one) for layer, _ in distinct_layers(architecture) for one in layer.tensors}
+    head, finer = _head_kind(architecture), head_dtype(architecture, base) or base
+    for tensor, times in loaded_tensors(architecture):
+        if id(tensor) not in inside:
+            elements[_outside_type(tensor, head, finer, base)] += times * prod(tensor.shape)
+    kept = elements.pop("float32", 0)
+    return tuple(
+        _exact(f"weights/{name}", "P_q * q / 8", {"P_q": number, "q": whole(DTYPES[name].bits)}, (mix.source,))
+        for name, number in elements.most_common()
+    ) + ((_exact("weights/unquantized", "P_u * q_u / 8", {"P_u": kept, "q_u": 32}, ("hf-config",)),) if kept else ())
+
+
+def _outside_type(tensor: Tensor, head: TensorKind, finer: DType, base: DType) -> str:
+    if tensor.kind is head:
+        return finer.name
+    matrix = tensor.kind in (TensorKind.EMBEDDING, TensorKind.LINEAR) and len(tensor.shape) > 1
+    return fallback(base, tensor.shape).name if matrix else "float32"
 
 
 def _exact(name: str, expression: str, terms: Mapping[str, Number], sources: tuple[str, ...]) -> Component:

@@ -5,8 +5,9 @@ import json
 from pathlib import Path
 
 import pytest
+from precision import FIGURES
 
-from tests.accuracy.__main__ import main, results
+from tests.accuracy.__main__ import figures_of, main, results
 from tests.accuracy.report import summary
 from tests.accuracy.rows import ANSWERS, read
 
@@ -95,3 +96,24 @@ def test_no_range_is_wider_than_a_fifth(table: Path) -> None:
 def test_an_empty_table_has_no_kinds() -> None:
     """Nothing is made up."""
     assert summary([]) == {"kinds": {}}
+
+
+MEASUREMENTS = Path(__file__).resolve().parents[2] / "shared" / "data" / "measurements.csv"
+
+
+@pytest.mark.skipif(not MEASUREMENTS.exists(), reason="the measurements lie beside some checkouts only")
+def test_the_page_shows_what_the_program_finds() -> None:
+    """The committed figures are those of this code over that file, but for the day."""
+    shown = json.loads(FIGURES.read_text(encoding="utf-8"))
+    report = summary(results(MEASUREMENTS, MEASUREMENTS.parent / "measured_models.json"))
+    assert shown == {**figures_of(MEASUREMENTS, report), "date": shown["date"]}
+
+
+def test_the_figures_of_the_page_come_from_the_report(table: Path, tmp_path: Path) -> None:
+    """Counts add up over the kinds, and shares are in per cent."""
+    target = tmp_path / "page.json"
+    assert main([str(table), "--page", str(target)]) == 0
+    written = json.loads(target.read_text(encoding="utf-8"))
+    assert (written["rows"], written["counted"], written["estimated"]) == (3, 3, 2)
+    assert written["kinds"]["full_ft"]["sources"]["two"]["inside"] == 100
+    assert sum(written["skipped"].values()) == 1

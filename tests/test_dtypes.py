@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from calc.architecture import TensorKind
 from calc.catalog import architecture
-from calc.dtypes import CACHE_BITS, DTYPES, dtype
+from calc.dtypes import CACHE_BITS, DTYPES, MIXES, dtype
 from calc.errors import InvalidInput
 from calc.inventory import loaded_parameters
 from calc.sources import SOURCES
@@ -59,6 +59,7 @@ GGUF = {
 # Model buffer of the GPU in MiB / 1024, all 33 layers of Pythia 2.8B offloaded, the token table left on the host
 # (ggml-org/ci logs, llama.cpp on a V100); vLLM's "model weights take" for kaitchup/Phi-4-AutoRound-GPTQ-4bit.
 PYTHIA_GIB = {"q8_0": 2.6217, "q6_k": 2.0250, "q5_1": 1.8602, "q5_0": 1.7137, "q4_1": 1.5672, "q4_0": 1.4207}
+PYTHIA_GIB |= {"q2_k_m": 0.9706, "q3_k_m": 1.3231, "q4_k_m": 1.5947, "q5_k_m": 1.8434}  # fused query, key and value
 PHI_4_GPTQ_GIB = 8.5107
 
 
@@ -77,8 +78,8 @@ def test_gguf_blocks_are_exact(name: str, block: tuple[int, int]) -> None:
 
 
 def test_no_format_is_left_unchecked() -> None:
-    """Each format of the table is in one of the two published lists, but int8, whose scale is per row."""
-    assert set(DTYPES) == {*PUBLISHED, *GGUF, "int8"}
+    """Each format of the table is in one of the two published lists, but int8, whose scale is per row, and mixes."""
+    assert set(DTYPES) == {*PUBLISHED, *GGUF, *MIXES, "int8"}
 
 
 def test_every_format_names_a_known_source() -> None:

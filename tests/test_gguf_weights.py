@@ -3,7 +3,8 @@
 import pytest
 
 from calc import catalog
-from calc.dtypes import DTYPES
+from calc.dtypes import DTYPES, MIXES
+from calc.gguf_mixes import more_bits
 from calc.weights import FALLBACK, count_weights, fallback, weight_components
 
 MB = 10**6
@@ -47,3 +48,61 @@ def test_rows_that_no_block_divides_stay_in_16_bits() -> None:
     """A row of 100 is not a whole number of blocks of 32 either."""
     assert fallback(DTYPES["q6_k"], (64, 100)).name == "float16"
     assert fallback(DTYPES["q4_0"], (64, 100)).name == "float16"
+
+
+# llama.cpp, tools/quantize/quantize.cpp at 42ea59bcf104, QUANT_OPTIONS: sizes of Llama 3 8B [GiB], of the whole file.
+LLAMA_3_8B_GIB = {
+    "q3_k_s": 3.41,
+    "q3_k_m": 3.74,
+    "q3_k_l": 4.03,
+    "q4_0": 4.34,
+    "q4_k_s": 4.37,
+    "q4_k_m": 4.58,
+    "q5_0": 5.21,
+    "q5_k_s": 5.21,
+    "q5_k_m": 5.33,
+    "q6_k": 6.14,
+    "q2_k_m": 2.96,
+}
+TOKENIZER_BYTES = 7_836_224
+"""Header and vocabulary of Llama 3: 4,920,734,272 bytes of Q4_K_M (a file that many tools list) less its tensors."""
+
+
+@pytest.mark.parametrize(("file_type", "published"), LLAMA_3_8B_GIB.items())
+def test_file_types_have_the_sizes_that_llama_cpp_prints(file_type: str, published: float) -> None:
+    """Within the rounding of two decimals, header and vocabulary included."""
+    size = sum(part.bytes for part in weight_components(catalog.architecture("llama-3-8b"), DTYPES[file_type]))
+    assert (size + TOKENIZER_BYTES) / 2**30 == pytest.approx(published, abs=0.0105)
+
+
+def test_a_q4_k_m_file_is_exact_to_the_byte() -> None:
+    """Tensors of Llama 3 8B in Q4_K_M: half of the value and down matrices in Q6_K, and the head."""
+    parts = {part.name: part.bytes for part in weight_components(catalog.architecture("llama-3-8b"), DTYPES["q4_k_m"])}
+    raised = 16 * (1024 * 4096 + 4096 * 14336) + 128256 * 4096
+    assert parts["weights/q6_k"] == raised * 210 // 256
+    assert parts["weights/unquantized"] == 4 * 65 * 4096
+    assert sum(parts.values()) == 4_912_898_048 == 4_920_734_272 - TOKENIZER_BYTES
+
+
+def test_a_model_of_eight_experts_keeps_keys_and_values_in_8_bits() -> None:
+    """Mixtral's attention in Q4_K_M: keys and values Q8_0, outputs Q5_K; its router stays in float32."""
+    parts = {
+        part.name: part.bytes for part in weight_components(catalog.architecture("mixtral-8x7b"), DTYPES["q4_k_m"])
+    }
+    assert parts["weights/q8_0"] == 2 * 32 * 1024 * 4096 * 34 // 32
+    assert parts["weights/q5_k"] == 32 * 4096 * 4096 * 176 // 256
+    assert parts["weights/unquantized"] == 4 * (65 * 4096 + 32 * 8 * 4096)
+
+
+def test_half_of_32_layers_get_more_bits() -> None:
+    """The first and last eighth, and every third of the rest."""
+    assert sum(more_bits(index, 32) for index in range(32)) == 16
+
+
+@pytest.mark.parametrize("file_type", MIXES)
+def test_a_file_type_is_at_least_as_large_as_its_main_type(file_type: str) -> None:
+    """It raises some tensors and lowers none, in every model of the catalogue."""
+    for model in ("llama-3-8b", "gpt2", "qwen2.5-0.5b", "gemma-3-12b", "deepseek-v3"):
+        both = (weight_components(catalog.architecture(model), DTYPES[one]) for one in (file_type, MIXES[file_type]))
+        mixed, plain = (sum(part.bytes for part in parts) for parts in both)
+        assert mixed >= plain

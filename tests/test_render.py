@@ -197,7 +197,7 @@ def test_the_fields_that_apply_are_listed() -> None:
 
 
 def test_pages_lie_where_the_design_says() -> None:
-    """Nine addresses of the design, less the one that comes later."""
+    """Nine addresses."""
     assert [page.path for page in render.PAGES.values()] == [
-        *("", "entrenar/", "acumulacion/", "inferencia/", "lora/", "modelo/", "metodo/", "privacidad/")
+        *("", "entrenar/", "acumulacion/", "inferencia/", "lora/", "modelo/", "metodo/", "precision/", "privacidad/")
     ]

@@ -5,6 +5,7 @@ from dataclasses import replace
 import pytest
 
 from calc.catalog import architecture
+from calc.hf_config import architecture_from_hf_config
 from calc.memory import Lora, Workload, estimate_inference, estimate_training
 
 GIB = 2**30
@@ -116,3 +117,58 @@ def test_transformers_before_4_45_is_met(run: tuple[str, int], measured: float) 
     estimate = estimate_inference(architecture(run[0]), workload)
     assert estimate.total / GIB == pytest.approx(measured, rel=0.01)
     assert estimate.components == max(estimate.timeline, key=lambda moment: moment.total).components
+
+
+# fms-acceleration at 876e2ed, a100_80gb.csv: GPT-BigCode's SantaCoder, NF4, 2,048 tokens, one A100: GiB allocated.
+LAYER_NORM_NF4_GIB = {("own-format", 4): 8.519, ("own-format", 8): 16.286, ("own-format-in-place", 8): 13.285}
+
+
+@pytest.mark.parametrize(("run", "measured"), LAYER_NORM_NF4_GIB.items())
+def test_layer_norms_make_a_bitsandbytes_base_compute_in_float32(run: tuple[str, int], measured: float) -> None:
+    """Autocast takes LayerNorm in float32 and Linear4bit gives back what it was given: within 3 %."""
+    config = {
+        "model_type": "gpt_bigcode",
+        "n_embd": 2048,
+        "n_layer": 24,
+        "n_head": 16,
+        "n_inner": 8192,
+        "n_positions": 2048,
+        "vocab_size": 49280,
+        "multi_query": True,
+    }
+    workload = Workload(
+        precision="nf4",
+        batch=run[1],
+        context_tokens=2048,
+        optimizer="adamw",
+        mixed_precision=False,
+        checkpointing="full",
+        accumulation_steps=1,
+        loss_kernel=run[0],
+        lora=Lora(rank=16, target_modules=("c_attn",)),
+        statistic="allocated",
+    )
+    estimate = estimate_training(architecture_from_hf_config(config), workload)
+    assert estimate.total / GIB == pytest.approx(measured, rel=0.03)
+
+
+def test_rms_norms_leave_a_bitsandbytes_base_in_16_bits() -> None:
+    """Llama's norm is plain Python that autocast leaves alone: the checkpoints are those of a 16-bit base."""
+    lora = Workload(context_tokens=512, checkpointing="full", lora=Lora())
+    kept = [
+        next(
+            one.bytes
+            for one in estimate_training(architecture("llama-3-8b"), load).components
+            if one.name == "activations"
+        )
+        for load in (lora, replace(lora, precision="nf4"))
+    ]
+    assert kept[0] == kept[1]
+
+
+def test_a_compiled_loss_keeps_the_logits_in_16_bits_only() -> None:
+    """Two bytes per entry at the end of the forward pass, four at the start of the backward pass."""
+    workload = Workload(context_tokens=1024, loss_kernel="compiled")
+    moments = estimate_training(architecture("llama-3-8b"), workload).timeline[:2]
+    found = [next(one.bytes for one in moment.components if one.name == "logits") for moment in moments]
+    assert found == [each * 1024 * 128256 + 8 * 1024 for each in (2, 4)]

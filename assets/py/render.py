@@ -53,6 +53,7 @@ PAGES: Mapping[str, Page] = {
     "lora": Page(path="lora/", template="pages/lora.html", calculator="lora"),
     "modelo": Page(path="modelo/", template="pages/modelo.html"),
     "metodo": Page(path="metodo/", template="pages/metodo.html"),
+    "precision": Page(path="precision/", template="pages/precision.html"),
     "privacidad": Page(path="privacidad/", template="pages/privacidad.html"),
 }
 """Every address, in the order of the menu."""
@@ -155,6 +156,10 @@ def page(name: str, **context: Any) -> str:
         model = catalog.model(EXAMPLE)
         sheet = sheet_of_architecture(model.name, catalog.architecture(EXAMPLE), format="config")
         values["example"] = Markup(sheet_card(sheet, example=True))
+    if name == "precision":
+        from precision import accuracy  # noqa: PLC0415 - the worker has neither the module nor its figures
+
+        values["accuracy"] = accuracy()
     return _templates().get_template(entry.template).render(**values, **context)
 
 

@@ -3,6 +3,8 @@
 from collections.abc import Mapping
 from typing import Final
 
+from calc.dtypes import MIXES
+
 CALCULATORS: Final[Mapping[str, str]] = {
     "gpu": "Calculadora de VRAM de GPU",
     "entrenar": "VRAM para entrenar",
@@ -159,6 +161,8 @@ CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
         "awq-4bit": "AWQ de 4 bits",
         "mxfp4": "MXFP4",
         **_GGUF,
+        **{name: f"Archivo GGUF {name.upper()}" for name in MIXES},
+        "q2_k_m": "Archivo GGUF Q2_K",
         "stored": "Como está en el archivo",
     },
     "kv-precision": {"auto": "Automática (16 bits)", **_CACHE},

@@ -4,7 +4,7 @@ import re
 from dataclasses import replace
 
 from calc.architecture import Architecture, GroupedQueryAttention, MultiHeadLatentAttention, TensorKind
-from calc.dtypes import CACHE_BITS, DTYPES, DType
+from calc.dtypes import CACHE_BITS, DTYPES, MIXES, DType
 from calc.errors import InvalidInput
 from calc.inventory import distinct_layers, loaded_parameters
 from calc.kv_cache import kv_cache_bytes, state_bytes
@@ -78,6 +78,8 @@ def _weights_type(question: Question) -> DType:
         name = gguf_type(question["precision_or_quant"])
         if name is None:
             raise Skip("mix of tensor types")
+        if name in MIXES and "label alone does not give the size" in question["notes"]:
+            raise Skip("mix of tensor types of its own")
         return DTYPES[name]
     return weight_only(question) or DTYPES[precision(question)]
 

@@ -40,18 +40,24 @@ def precision(question: Question) -> str:
     raise Skip("precision unknown")
 
 
-MIXES = ("q2_k",)
-"""Labels of files that mix types although they are named like one: Q2_K keeps values and outputs in Q3_K and Q4_K."""
+_SIZES = {"small": "_s", "medium": "_m", "large": "_l"}
+_LABEL = re.compile(r"(q[2-6]_k)(?:[ _-]+(small|medium|large|s|m|l))?")
+MIXED = ("iq4_xs", "iq4_nl", "iq3_s", "iq3_xxs")
+"""Labels of files that mix types although they are named like one, and that are not modelled."""
 
 
 def gguf_type(text: str) -> str | None:
-    """The tensor type that a file's label names; ``None`` for a mix of types."""
-    label = text.strip().lower().replace("gguf ", "").replace(" ", "")
+    """The file type or tensor type that a file's label names ("Q4_K - Medium"); ``None`` for another mix of types."""
+    spaced = text.strip().lower().replace("gguf ", "")
+    if (found := _LABEL.fullmatch(spaced.replace(" - ", "_"))) and found[1] != "q6_k":
+        size = _SIZES.get(found[2], f"_{found[2]}") if found[2] else "_m" if found[1] == "q2_k" else ""
+        return f"{found[1]}{size}" if size else None
+    label = spaced.replace(" ", "")
     if label in ("bf16", "f16", "fp16"):
         return "bfloat16"
     if label in ("f32", "fp32"):
         return "float32"
-    return label if label not in MIXES and label in DTYPES and DTYPES[label].family == "gguf" else None
+    return label if label not in MIXED and label in DTYPES and DTYPES[label].family == "gguf" else None
 
 
 def weight_only(question: Question) -> DType | None:

@@ -90,6 +90,36 @@ def _errors(errors: list[float]) -> dict[str, float | None]:
     }
 
 
+def page_figures(report: Mapping[str, Any]) -> dict[str, Any]:
+    """What the page ``/precision/`` shows of a report, errors and shares in per cent."""
+    skipped: Counter[str] = Counter()
+    for one in report["kinds"].values():
+        skipped.update(one["skipped"])
+    return {
+        "rows": sum(one["rows"] for one in report["kinds"].values()),
+        "counted": sum(one["rows_ab"] for one in report["kinds"].values()),
+        "estimated": sum(one["estimated_ab"] for one in report["kinds"].values()),
+        "kinds": {
+            kind: _shown(one)
+            | {"simple": one["simple"]["median_abs_error"]}
+            | {"sources": {source: _shown(part) for source, part in one["by_source"].items()}}
+            for kind, one in report["kinds"].items()
+        },
+        "skipped": dict(skipped.most_common()),
+    }
+
+
+def _shown(figures: Mapping[str, Any]) -> dict[str, Any]:
+    inside = figures["inside_range"]
+    return {
+        "rows": figures["rows"],
+        "estimated": figures["estimated"],
+        "median": figures["median_abs_error"],
+        "p90": figures["p90_abs_error"],
+        "inside": None if inside is None else round(100 * inside, 2),
+    }
+
+
 def text(report: Mapping[str, Any]) -> str:
     """The table for people: one line per kind and, under it, one per source."""
     lines = [f"{'kind':28}{'rows':>6}{'est.':>6}{'median':>9}{'p90':>9}{'inside':>8}{'simple':>9}"]

@@ -179,7 +179,7 @@ def _loss(question: Question) -> str:  # noqa: PLR0911 - one line for each stack
     if "liger" in framework:
         return "chunked"
     if "torchtitan" in framework:
-        return "in-place" if question.date >= COMPILED_LOSS else "standard"
+        return "compiled" if question.date >= COMPILED_LOSS else "standard"
     if any(word in framework for word in ("megatron", "nemo", "deepspeed")):
         return "in-place"
     version = question.version("transformers")
