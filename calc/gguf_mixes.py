@@ -53,7 +53,7 @@ _ROUTERS = ("router", "gate", "shared_expert_gate")
 def role_of(tensor: Tensor) -> Role:
     """The role of a matrix of a layer, from its name in the checkpoint.
 
-    >>> role_of(Tensor("mlp.down_proj.weight", (4096, 14336), TensorKind.LINEAR))
+    >>> role_of(Tensor(name="mlp.down_proj.weight", shape=(4096, 14336), kind=TensorKind.LINEAR))
     <Role.DOWN: 5>
     """
     path = tensor.name.removesuffix(".weight").split(".")

@@ -15,7 +15,7 @@ NETWORK = {"asyncio", "ftplib", "http", "socket", "socketserver", "ssl", "urllib
 FLOORS: tuple[tuple[str, ...], ...] = (
     ("units", "errors", "formula", "provenance"),
     ("sources", "dtypes", "architecture", "gpu", "checkpoint"),
-    ("layout", "estimate", "inventory", "custom", "json_door"),
+    ("layout", "estimate", "inventory", "custom", "json_door", "gguf_mixes"),
     ("safetensors", "adapter", "description"),
     ("described",),
     (
