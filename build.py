@@ -23,6 +23,8 @@ sys.path.insert(0, str(HERE / "assets" / "py"))
 import render  # noqa: E402  (it lives beside the files that the browser gets)
 from jinja2 import FileSystemLoader, ModuleLoader  # noqa: E402
 
+from tools import offline  # noqa: E402
+
 DIST = HERE / "dist"
 WORK = HERE / "build"
 NODE = HERE / "node_modules"
@@ -60,6 +62,7 @@ LICENCES: Mapping[str, Path] = {
     "polyscript": NODE / "polyscript/LICENSE",
     "pyodide": HERE / "licencias/pyodide.txt",
     "pyscript": NODE / "@pyscript/core/LICENSE",
+    "workbox": NODE / "workbox-core/LICENSE",
     "calculadora-vram": HERE / "LICENSE",
 }
 """Name -> text of the licence of each thing that the site ships; jinja2 and MarkupSafe carry theirs themselves."""
@@ -75,6 +78,7 @@ def build(dist: Path = DIST) -> None:
     write_interpreter(dist)
     write_licences(dist)
     write_pages(dist)
+    write_offline(dist)
 
 
 def start_afresh(dist: Path) -> None:
@@ -96,12 +100,12 @@ def copy_runtime(dist: Path) -> None:
 
 
 def copy_styles(dist: Path) -> None:
-    """Copy Pico, our own styles and the icon."""
+    """Copy Pico, our own styles and the icons."""
     copy(NODE / "@picocss/pico/css/pico.min.css", dist / "assets/styles/pico.min.css")
     for path in sorted((ASSETS / "styles").glob("*.css")):
         copy(path, dist / "assets/styles" / path.name)
-    for path in sorted(ASSETS.glob("*.svg")):
-        copy(path, dist / "assets" / path.name)
+    for path in (ASSETS / "icon.svg", *sorted((ASSETS / "icons").glob("*.png"))):
+        copy(path, dist / "assets" / path.relative_to(ASSETS))
 
 
 def copy_page_side(dist: Path) -> None:
@@ -186,6 +190,14 @@ def write_pages(dist: Path) -> None:
             dist / page.path / "index.html",
             render.page(name, pyscript=pyscript(page.path, search=bool(page.calculator))),
         )
+
+
+def write_offline(dist: Path) -> None:
+    """Make the site installable, list its files for the service worker, and their sums for people."""
+    copy(ASSETS / "manifest.webmanifest", dist / "manifest.webmanifest")
+    copy(ASSETS / "offline.mjs", dist / "assets/offline.mjs")
+    write(dist / offline.SERVICE_WORKER, offline.service_worker(dist, ASSETS / "service-worker.js", NODE))
+    write(dist / offline.SUMS, offline.sums(dist))
 
 
 def pyscript(path: str, *, search: bool = False) -> dict[str, str]:
