@@ -23,7 +23,7 @@ sys.path.insert(0, str(HERE / "assets" / "py"))
 import render  # noqa: E402  (it lives beside the files that the browser gets)
 from jinja2 import FileSystemLoader, ModuleLoader  # noqa: E402
 
-from tools import offline  # noqa: E402
+from tools import offline, onefile  # noqa: E402
 
 DIST = HERE / "dist"
 WORK = HERE / "build"
@@ -78,6 +78,7 @@ def build(dist: Path = DIST) -> None:
     write_interpreter(dist)
     write_licences(dist)
     write_pages(dist)
+    write_one_file(dist)
     write_offline(dist)
 
 
@@ -166,10 +167,14 @@ def package_folder(name: str) -> Path:
 
 def write_interpreter(dist: Path) -> None:
     """Write the module that starts Pyodide, with what Pyodide wants to know of its own build inside it."""
-    lock = json.loads((NODE / "pyodide/pyodide-lock.json").read_text(encoding="utf-8"))
     text = (ASSETS / "interpreter.mjs").read_text(encoding="utf-8")
-    known = json.dumps({"info": lock["info"], "packages": {}}, sort_keys=True)
-    write(dist / "assets/runtime/pyodide/interpreter.mjs", text.replace('"PYODIDE_LOCK"', known))
+    write(dist / "assets/runtime/pyodide/interpreter.mjs", text.replace('"PYODIDE_LOCK"', pyodide_lock()))
+
+
+def pyodide_lock() -> str:
+    """Return what Pyodide wants to know of its own build, as JSON; the site uses none of its packages."""
+    lock = json.loads((NODE / "pyodide/pyodide-lock.json").read_text(encoding="utf-8"))
+    return json.dumps({"info": lock["info"], "packages": {}}, sort_keys=True)
 
 
 def write_licences(dist: Path) -> None:
@@ -192,11 +197,27 @@ def write_pages(dist: Path) -> None:
         )
 
 
+def write_one_file(dist: Path) -> None:
+    """Write every page into one file that works from a disk."""
+    runtime = dist / "assets/runtime"
+    sources, packed = WORK / "runtime-sources.zip", WORK / "runtime.zip"
+    write_zip(sources, {name: (runtime / name).read_bytes() for name in onefile.DEFLATED})
+    pack([{"source": str(sources), "target": str(packed)}])
+    text = onefile.one_file(
+        dist,
+        assets=ASSETS,
+        deflated=onefile.raw_deflate(packed),
+        lock=pyodide_lock(),
+        modules=onefile.modules_of(pyscript("", search=True)["page"]),
+    )
+    write(dist / onefile.NAME, text)
+
+
 def write_offline(dist: Path) -> None:
     """Make the site installable, list its files for the service worker, and their sums for people."""
     copy(ASSETS / "manifest.webmanifest", dist / "manifest.webmanifest")
     copy(ASSETS / "offline.mjs", dist / "assets/offline.mjs")
-    write(dist / offline.SERVICE_WORKER, offline.service_worker(dist, ASSETS / "service-worker.js", NODE))
+    write(dist / offline.SERVICE_WORKER, offline.service_worker(dist, ASSETS / "service-worker.js", NODE, without=[onefile.NAME]))
     write(dist / offline.SUMS, offline.sums(dist))
 
 

@@ -1,0 +1,60 @@
+// Pyodide in the worker of the one-file edition: every file that it asks for is in the first message, and nothing else
+// can be had: the policy of the document allows no connection at all. Afterwards it answers {id, name, args}.
+const bytes = (text) => {
+  if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
+  const binary = atob(text);
+  const result = new Uint8Array(binary.length);
+  for (let i = 0; i < binary.length; i++) result[i] = binary.charCodeAt(i);
+  return result;
+};
+
+const inflated = (text, type) =>
+  new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate-raw")), {
+    headers: { "content-type": type },
+  });
+
+const imported = async (text) =>
+  import(URL.createObjectURL(await inflated(text, "text/javascript").blob()));
+
+const start = async ({ parts, worker, lock }) => {
+  const files = {
+    "pyodide.asm.wasm": () => inflated(parts["pyodide.asm.wasm"], "application/wasm"),
+    "library.zip": () => new Response(bytes(parts["library.zip"])),
+  };
+  globalThis.fetch = async (address) => {
+    postMessage({ step: "fetch" });
+    return files[String(address).split("/").pop()]();
+  };
+  const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all([
+    imported(parts["pyodide.mjs"]),
+    imported(parts["pyodide.asm.mjs"]),
+  ]);
+  postMessage({ step: "import" });
+  const pyodide = await loadPyodide({
+    indexURL: "archivo://pyodide/",
+    packageBaseUrl: "archivo://pyodide/",
+    stdLibURL: "archivo://pyodide/library.zip",
+    lockFileContents: lock,
+    createPyodideModule,
+  });
+  postMessage({ step: "loadPyodide" });
+  pyodide.FS.writeFile("/home/pyodide/app.zip", bytes(parts["app.zip"]));
+  await pyodide.runPythonAsync(worker);
+  postMessage({ started: true });
+  return pyodide.globals;
+};
+
+let python;
+addEventListener("message", async ({ data }) => {
+  if (!python) {
+    python = start(data);
+    python.catch((error) => postMessage({ failed: String(error) }));
+    return;
+  }
+  try {
+    const result = await (await python).get(data.name)(...data.args);
+    postMessage({ id: data.id, result });
+  } catch (error) {
+    postMessage({ id: data.id, error: String(error) });
+  }
+});
