@@ -217,7 +217,10 @@ def write_offline(dist: Path) -> None:
     """Make the site installable, list its files for the service worker, and their sums for people."""
     copy(ASSETS / "manifest.webmanifest", dist / "manifest.webmanifest")
     copy(ASSETS / "offline.mjs", dist / "assets/offline.mjs")
-    write(dist / offline.SERVICE_WORKER, offline.service_worker(dist, ASSETS / "service-worker.js", NODE, without=[onefile.NAME]))
+    write(
+        dist / offline.SERVICE_WORKER,
+        offline.service_worker(dist, ASSETS / "service-worker.js", NODE, without=[onefile.NAME]),
+    )
     write(dist / offline.SUMS, offline.sums(dist))
 
 

@@ -64,7 +64,9 @@ def one_file(dist: Path, *, assets: Path, deflated: Mapping[str, bytes], lock: s
     environment = render.environment(FileSystemLoader([assets / "templates", assets.parent]))
     script = (assets / "onefile/page.mjs").read_text(encoding="utf-8")
     style = styles(dist / "assets/styles")
-    python = {name: (dist / "assets/py" / name).read_text(encoding="utf-8") for name in ("page.py", "files.py", "worker.py")}
+    python = {
+        name: (dist / "assets/py" / name).read_text(encoding="utf-8") for name in ("page.py", "files.py", "worker.py")
+    }
     parts = {
         **{name.split("/")[-1]: encoded(data) for name, data in deflated.items()},
         "library.zip": encoded((dist / "assets/runtime/pyodide/library.zip").read_bytes()),
@@ -121,7 +123,13 @@ def view(dist: Path, name: str, text: str | None) -> View:
     (title,) = TITLE.findall(page)
     code = CODE.search(page)
     if text is not None:
-        html = re.sub(r'<div class="prose">.*?</div>', lambda _: f'<div class="prose">{text}</div>', html, count=1, flags=re.DOTALL)
+        html = re.sub(
+            r'<div class="prose">.*?</div>',
+            lambda _: f'<div class="prose">{text}</div>',
+            html,
+            count=1,
+            flags=re.DOTALL,
+        )
     return View(name=name, title=Markup(title), html=Markup(PYSCRIPT.sub("", html)), code=code[1] if code else "")
 
 

@@ -17,6 +17,7 @@ from playwright.sync_api import Browser
 from tests.browser.command_line import command_line, parts
 from tests.browser.outage import MARK, FrailServer, next_version
 from tests.browser.visit import Visit
+from tests.browser.waiting import until
 from tools import offline
 from tools.chromium import ARGUMENTS, installed
 
@@ -45,22 +46,21 @@ def visit(browser: Browser, server: FrailServer) -> Iterator[Callable[..., Visit
     made: list[Visit] = []
 
     def give(name: str, **options: Any) -> Visit:
-        made.append(Visit(browser, server.url, name, allowed=r"Failed to load|net::ERR|estimador|fetch", **options))
+        made.append(
+            Visit(
+                browser,
+                server.url,
+                name,
+                allowed=r"Failed to load|net::ERR|estimador|fetch|MessageEvent|wasm|CompileError",
+                **options,
+            )
+        )
         return made[-1]
 
     yield give
     for one in made:
         one.check()
         one.close()
-
-
-def until(visit: Visit, truth: Callable[[], bool]) -> None:
-    """Wait until something is true."""
-    for _ in range(300):
-        if truth():
-            return
-        visit.page.wait_for_timeout(50)
-    raise AssertionError("it never came true")
 
 
 def registration(visit: Visit, expression: str) -> bool:
@@ -70,7 +70,7 @@ def registration(visit: Visit, expression: str) -> bool:
 
 def kept(visit: Visit) -> None:
     """Wait until the site is kept for later."""
-    until(visit, lambda: registration(visit, "r?.active?.state === 'activated'"))
+    until(visit.page, lambda: registration(visit, "r?.active?.state === 'activated'"))
 
 
 def check_for_update(visit: Visit) -> None:
@@ -80,7 +80,7 @@ def check_for_update(visit: Visit) -> None:
 
 def title_says(visit: Visit, words: str) -> None:
     """Wait until the page of another version has taken the place of this one."""
-    until(visit, lambda: visit.page.title().startswith(words))
+    until(visit.page, lambda: visit.page.title().startswith(words))
 
 
 def computes(visit: Visit, inputs: dict[str, str]) -> None:
@@ -154,7 +154,7 @@ def test_storage_of_other_projects_is_left_alone(
     update(one, server, second)
     one.page.locator("[data-action=update]").click()
     title_says(one, MARK)
-    ours = f"calculadora-vram-precache-{one.site}"
+    ours = f"calculadora-vram-precache-v2-{one.site}"
     assert sorted(one.page.evaluate("caches.keys()")) == sorted(["otro-proyecto-precache", ours])
     assert one.page.evaluate("caches.match('/x').then((r) => r.text())") == "suyo"
 
@@ -191,9 +191,9 @@ def test_a_new_version_waits_to_be_asked_for(server: FrailServer, second: Path, 
     assert MARK not in other.title()
     assert other.locator("form [name=rank]").input_value() == "24"
     other.locator("form [name=rank]").fill("48")
-    other.wait_for_function("location.hash.includes('rank=48')")
+    until(other, "location.hash.includes('rank=48')")
     other.locator("[data-action=update]").click()
-    other.wait_for_function(f"document.title.includes('{MARK}')")
+    until(other, f"document.title.includes('{MARK}')")
     other.wait_for_selector("html[data-state=ready]", state="attached")
     assert other.locator("form [name=rank]").input_value() == "48"
 
@@ -225,7 +225,7 @@ def test_a_server_that_dies_while_the_site_is_kept_disturbs_nobody(
     server.site.dies_at = "metodo/"
     one = visit("gpu")
     one.open()
-    until(one, lambda: server.site.dead and registration(one, "r === undefined"))
+    until(one.page, lambda: server.site.dead and registration(one, "r === undefined"))
     computes(one, {"context": "4096"})
     server.site.revive()
     one.page.reload()
@@ -243,7 +243,7 @@ def test_an_update_that_is_cut_short_leaves_the_old_version_whole(
     one.open()
     server.site.folder, server.site.dies_at = second, "metodo/"
     check_for_update(one)
-    until(one, lambda: server.site.dead)
+    until(one.page, lambda: server.site.dead)
     for page in render.PAGES.values():
         one.page.goto(one.site + page.path)
         assert MARK not in one.page.title()
@@ -265,7 +265,7 @@ def test_two_versions_never_mix_when_the_host_changes_in_the_middle(
     server.site.folder = second
     server.site.replaced_at = ("inferencia/", third)
     check_for_update(one)
-    until(one, lambda: "inferencia/" in server.site.asked and registration(one, "!r.installing"))
+    until(one.page, lambda: "inferencia/" in server.site.asked and registration(one, "!r.installing"))
     assert registration(one, "!r.waiting")
     server.site.replaced_at = None
     one.open()
@@ -308,6 +308,7 @@ def test_a_damaged_file_is_mended_when_the_start_is_tried_again(
         }""",
         [WASM, damage],
     )
+    one.page.goto("about:blank")
     one.open("context=5000", wait=False)
     if damage != "null":
         one.wait_for_state("failed")
