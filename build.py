@@ -6,6 +6,7 @@ MarkupSafe from the Python that runs this. Read :func:`build` as the table of co
 
 from __future__ import annotations
 
+import hashlib
 import importlib.metadata
 import io
 import json
@@ -79,6 +80,7 @@ def build(dist: Path = DIST) -> None:
     write_licences(dist)
     write_pages(dist)
     write_one_file(dist)
+    offer_one_file(dist)
     write_offline(dist)
 
 
@@ -211,6 +213,18 @@ def write_one_file(dist: Path) -> None:
         modules=onefile.modules_of(pyscript("", search=True)["page"]),
     )
     write(dist / onefile.NAME, text)
+
+
+def offer_one_file(dist: Path) -> None:
+    """Write the page about privacy again, now that the size and the sum of the one file are known."""
+    data = (dist / onefile.NAME).read_bytes()
+    offer = {
+        "name": onefile.NAME,
+        "size": f"{len(data) / 1e6:.1f}\u00a0MB".replace(".", ","),
+        "sha256": hashlib.sha256(data).hexdigest(),
+    }
+    page = render.page("privacidad", pyscript=pyscript("privacidad/"), one_file=offer)
+    write(dist / render.PAGES["privacidad"].path / "index.html", page)
 
 
 def write_offline(dist: Path) -> None:

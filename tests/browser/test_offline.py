@@ -143,6 +143,24 @@ def listed(dist: Path) -> list[dict[str, str]]:
     return files
 
 
+def test_the_browser_keeps_only_what_the_page_about_privacy_lists(visit: Callable[..., Visit]) -> None:
+    """No cookie, no local storage; the cache and the databases of PyScript have the names that are written there."""
+    one = visit("gpu")
+    one.open()
+    kept(one)
+    computes(one, {"context": "4096"})
+    assert one.context.cookies() == []
+    assert one.page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
+    databases = one.page.evaluate("indexedDB.databases().then((all) => all.map((one) => one.name))")
+    assert [name for name in databases if not name.startswith("IDBMap")] == []
+    assert [
+        name for name in one.page.evaluate("caches.keys()") if not name.startswith("calculadora-vram-precache")
+    ] == []
+    one.page.goto(one.site + "privacidad/")
+    text = one.page.locator("main").inner_text()
+    assert all(name in text for name in ("IDBMap", "calculadora-vram-precache", "service-worker.js"))
+
+
 def test_storage_of_other_projects_is_left_alone(
     server: FrailServer, second: Path, visit: Callable[..., Visit]
 ) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import re
 import shutil
@@ -189,3 +190,12 @@ def test_the_policy_names_no_host(dist: Path) -> None:
     assert policy.startswith("default-src 'none'; ")
     assert re.findall(r"https?:|wss?:|\*|'self'|unsafe-inline|'unsafe-eval'", policy) == []
     assert text.index("Content-Security-Policy") < text.index("<style")
+
+
+def test_the_page_about_privacy_offers_the_file_with_its_size_and_sum(dist: Path) -> None:
+    """The size and the SHA-256 on the page are those of the file, and the link leads to it."""
+    page = (dist / "privacidad/index.html").read_text(encoding="utf-8")
+    data = (dist / NAME).read_bytes()
+    assert hashlib.sha256(data).hexdigest() in page
+    assert f"{round(len(data) / 1e5) / 10}\u00a0MB".replace(".", ",") in page
+    assert f'href="../{NAME}" download' in page
