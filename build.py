@@ -24,7 +24,7 @@ sys.path.insert(0, str(HERE / "assets" / "py"))
 import render  # noqa: E402  (it lives beside the files that the browser gets)
 from jinja2 import FileSystemLoader, ModuleLoader  # noqa: E402
 
-from tools import offline, onefile  # noqa: E402
+from tools import offline, onefile, policy  # noqa: E402
 
 DIST = HERE / "dist"
 WORK = HERE / "build"
@@ -100,6 +100,8 @@ def copy_runtime(dist: Path) -> None:
                 raise FileNotFoundError(f"{name}: no {pattern} in node_modules: run npm ci")
             for path in found:
                 copy(path, dist / "assets/runtime" / name / path.name)
+    (core,) = (dist / "assets/runtime/pyscript").glob("core-*.js")
+    write(core, policy.without_eval(core.read_text(encoding="utf-8")))
 
 
 def copy_styles(dist: Path) -> None:
@@ -195,7 +197,7 @@ def write_pages(dist: Path) -> None:
     for name, page in render.PAGES.items():
         write(
             dist / page.path / "index.html",
-            render.page(name, pyscript=pyscript(page.path, search=bool(page.calculator))),
+            render.page(name, policy=policy.POLICY, pyscript=pyscript(page.path, search=bool(page.calculator))),
         )
 
 

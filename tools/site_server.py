@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import argparse
 import gzip
+from collections import deque
 from functools import lru_cache
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -41,7 +42,7 @@ def compressed(path: Path, modified_ns: int) -> bytes:
 
 
 class Site(ThreadingHTTPServer):
-    """An HTTP server over one folder that knows what it must not serve and counts the bytes it sends."""
+    """An HTTP server over one folder that knows what it must not serve, what it was asked and how much it sent."""
 
     daemon_threads = True
     request_queue_size = 64
@@ -53,6 +54,7 @@ class Site(ThreadingHTTPServer):
         super().__init__(("127.0.0.1", port), Handler)
         self.folder, self.prefix, self.missing = folder.resolve(), prefix, missing
         self.bytes_sent = 0
+        self.requests: deque[str] = deque(maxlen=10_000)
         self.lock = Lock()
 
     def find(self, target: str) -> Path | None:
@@ -72,6 +74,13 @@ class Handler(BaseHTTPRequestHandler):
 
     protocol_version = "HTTP/1.1"
     server: Site
+
+    def parse_request(self) -> bool:
+        """Note what is asked, whatever the method."""
+        understood = super().parse_request()
+        if understood:
+            self.server.requests.append(self.path)
+        return understood
 
     def do_GET(self) -> None:
         """Send the file."""

@@ -116,7 +116,7 @@ const handOut = () => {
         (error) => signal.aborted || reject(error),
       ),
     );
-  return { estimate: gated("estimate"), open_files: gated("open_files") };
+  return { estimate: gated("estimate"), rest: gated("rest"), open_files: gated("open_files") };
 };
 
 const startPython = async () => {

@@ -10,6 +10,7 @@ import render
 
 from tests.browser.command_line import command_line, parts
 from tests.browser.visit import Visit
+from tests.browser.waiting import until
 from tools.site_server import DIST
 
 AXE = DIST.parent / "node_modules/axe-core/axe.min.js"
@@ -75,10 +76,10 @@ def test_the_keyboard_is_enough(fresh: Callable[..., Visit]) -> None:
     assert visit.wait_for_parts(expected)["parts"] == expected
     press_until(visit, "[name=workload]", "Shift+Tab")
     keyboard.press("ArrowRight")
-    visit.page.wait_for_function("location.hash.includes('workload=training')")
+    until(visit.page, "location.hash.includes('workload=training')")
     press_until(visit, "[data-region=breakdown] summary")
     keyboard.press("Enter")
     assert visit.page.evaluate("document.activeElement.parentElement.open")
     press_until(visit, "[data-action=copy-link]", "Shift+Tab")
     keyboard.press("Enter")
-    visit.page.wait_for_function("document.querySelector('[data-status]').textContent.includes('copiado')")
+    until(visit.page, "document.querySelector('[data-status]').textContent.includes('copiado')")

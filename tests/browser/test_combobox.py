@@ -9,6 +9,7 @@ from playwright.sync_api import Browser, Locator
 
 from tests.browser.test_access import press_until, violations
 from tests.browser.visit import Visit
+from tests.browser.waiting import until
 
 CHOSEN = "document.querySelector('form [name=model]').value"
 
@@ -97,7 +98,7 @@ def test_the_keyboard_searches_moves_and_chooses(visit: Visit) -> None:
     visit.page.keyboard.press("Enter")
     assert (box(visit).input_value(), box(visit).get_attribute("aria-expanded")) == (names[0], "false")
     wanted = visit.page.evaluate(CHOSEN)
-    visit.page.wait_for_function("(id) => location.hash === `#model=${id}`", arg=wanted)
+    until(visit.page, f"location.hash === '#model={wanted}'")
 
 
 def test_the_arrow_opens_the_whole_list_at_the_chosen_model(visit: Visit) -> None:
@@ -145,7 +146,7 @@ def test_the_pointer_opens_and_chooses(visit: Visit) -> None:
     assert options(visit) == []
     visit.page.locator("[data-field=model] button").click()
     visit.page.get_by_role("option", name="Mixtral 8x7B", exact=True).click()
-    visit.page.wait_for_function("location.hash === '#model=mixtral-8x7b'")
+    until(visit.page, "location.hash === '#model=mixtral-8x7b'")
     assert box(visit).input_value() == "Mixtral 8x7B"
 
 
@@ -154,11 +155,11 @@ def test_the_number_of_results_is_read_aloud(visit: Visit) -> None:
     said = "document.querySelector('[data-part=status]').textContent"
     box(visit).focus()
     write(visit, "mixtral 8x7b")
-    visit.page.wait_for_function(f"{said} === '1 resultado'")
+    until(visit.page, f"{said} === '1 resultado'")
     write(visit, "mixtral")
-    visit.page.wait_for_function(f"/^\\d+ resultados$/.test({said})")
+    until(visit.page, f"/^\\d+ resultados$/.test({said})")
     write(visit, "zzz")
-    visit.page.wait_for_function(f"{said}.startsWith('Nada en la lista')")
+    until(visit.page, f"{said}.startsWith('Nada en la lista')")
     assert visit.page.locator("[data-part=none]").is_visible()
     assert box(visit).get_attribute("aria-expanded") == "false"
     visit.page.keyboard.press("Enter")
@@ -168,13 +169,13 @@ def test_the_number_of_results_is_read_aloud(visit: Visit) -> None:
 def test_the_text_follows_the_address_the_reset_and_other_changes(visit: Visit) -> None:
     """A restored fragment, the reset button and a change of the native list all show in the text."""
     visit.page.evaluate("location.hash = '#model=gemma-3-12b'")
-    visit.page.wait_for_function("document.querySelector('#campo-model').value === 'Gemma 3 12B'")
+    until(visit.page, "document.querySelector('#campo-model').value === 'Gemma 3 12B'")
     visit.page.evaluate("location.hash = '#model=file'")
-    visit.page.wait_for_function("document.querySelector('#campo-model').value === 'Archivo propio'")
+    until(visit.page, "document.querySelector('#campo-model').value === 'Archivo propio'")
     visit.set("model", "custom")
     assert box(visit).input_value() == "Personalizado"
     visit.reset()
-    visit.page.wait_for_function("document.querySelector('#campo-model').value === 'Llama 3 8B'")
+    until(visit.page, "document.querySelector('#campo-model').value === 'Llama 3 8B'")
 
 
 def test_axe_finds_nothing_in_the_open_list(visit: Visit) -> None:
@@ -199,7 +200,7 @@ def test_a_finger_on_a_screen_of_320_pixels_is_enough(fresh: Callable[..., Visit
     assert place is not None
     assert place["height"] >= 40
     option.tap()
-    visit.page.wait_for_function("location.hash === '#model=llama-3-70b'")
+    until(visit.page, "location.hash === '#model=llama-3-70b'")
 
 
 def test_without_script_the_native_list_is_there(browser: Browser, site: str) -> None:

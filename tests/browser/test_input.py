@@ -9,6 +9,7 @@ import pytest
 
 from tests.browser.command_line import command_line, parts
 from tests.browser.visit import Visit
+from tests.browser.waiting import until
 
 MARKUP = "<img src=x onerror=alert(1)><b id=intruso>"
 BAD = ["", "texto", "-1", "1e308", "NaN", "Infinity", "9" * 60, "1,2,3", "0.5.5", "--4", MARKUP]
@@ -32,8 +33,9 @@ def test_bad_input_gets_a_sentence_and_breaks_nothing(
     for value in BAD if field in ZERO_IS_FINE else [*BAD, "0"]:
         visit.set(field, value)
         visit.page.wait_for_selector("[data-region=answer][data-stale]")
-        visit.page.wait_for_function(
-            "(name) => document.querySelector(`[data-field=${name}] [data-error]`).textContent.length > 8", arg=field
+        until(
+            visit.page,
+            f"document.querySelector('[data-field={field}] [data-error]').textContent.length > 8",
         )
         assert visit.error_of(field).endswith("."), value
         assert visit.page.locator(f"[data-region=errors] a[href='#campo-{field}']").count() == 1
@@ -46,9 +48,7 @@ def test_bad_input_gets_a_sentence_and_breaks_nothing(
         visit.page.wait_for_selector("[data-region=answer]:not([data-stale])")
         assert visit.error_of(field) == ""
         visit.reset()
-        visit.page.wait_for_function(
-            "(html) => document.querySelector('[data-region=answer]').innerHTML === html", arg=answer
-        )
+        until(visit.page, lambda: visit.page.locator("[data-region=answer]").inner_html() == answer)
     visit.check()
 
 
@@ -70,7 +70,7 @@ def test_comma_and_point_are_both_decimal_signs(calculator: Callable[[str], Visi
         assert visit.wait_for_parts(expected)["parts"] == expected
         visit.set("activation-per-sample", "3")
     visit.set("activation-per-sample", "0,3")
-    visit.page.wait_for_function("/1,2\\sGB/.test(document.querySelector('.second').textContent)")
+    until(visit.page, "/1,2\\sGB/.test(document.querySelector('.second').textContent)")
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ import pytest
 from calc import es
 from tests.browser.command_line import command_line, parts
 from tests.browser.visit import Visit
+from tests.browser.waiting import until
 
 TRAINING = {"workload": "training"}
 CUSTOM = {"model": "custom"}
@@ -110,12 +111,12 @@ def test_the_fixed_points_are_on_the_live_page(calculator: Callable[[str], Visit
     visit = calculator("entrenar")
     assert visit.read()["headline"] == "112"
     visit.set("activations", "20")
-    visit.page.wait_for_function("document.querySelector('.headline__number').textContent === '132'")
+    until(visit.page, "document.querySelector('.headline__number').textContent === '132'")
     visit = calculator("acumulacion")
     assert visit.read()["headline"] == "32"
     assert "2 GB" in visit.read()["second"]
     visit.set("gpus", "4")
-    visit.page.wait_for_function("document.querySelector('.headline__number').textContent === '128'")
+    until(visit.page, "document.querySelector('.headline__number').textContent === '128'")
     assert "2 GB" in visit.read()["second"]
     cache = dict(calculator("gpu").read()["parts"])
     assert sum(size for name, size in cache.items() if name.startswith("kv_cache")) == 2**30

@@ -19,6 +19,7 @@ from calc.hf_config import architecture_from_hf_config
 from calc.parameters import named_tensors
 from tests.browser.test_access import press_until, violations
 from tests.browser.visit import Visit
+from tests.browser.waiting import until
 from tests.test_gguf_header import WRONG
 from tests.test_gguf_header import parts as split_parts
 
@@ -54,7 +55,7 @@ def gguf() -> bytes:
 
 def opened(visit: Visit, cards: int) -> None:
     """Wait for this many cards of files."""
-    visit.page.wait_for_function(f"document.querySelectorAll('[data-card]:not([data-example])').length === {cards}")
+    until(visit.page, f"document.querySelectorAll('[data-card]:not([data-example])').length === {cards}")
     visit.wait_for_state("ready")
 
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from tests.browser.command_line import command_line, parts
 from tests.browser.visit import Visit
+from tests.browser.waiting import until
 
 
 def test_the_address_holds_what_differs_and_restores_it(
@@ -15,7 +16,7 @@ def test_the_address_holds_what_differs_and_restores_it(
     visit = calculator("gpu")
     inputs = {"model": "mistral-7b", "context": "4096", "precision": "int8"}
     visit.set_all(inputs)
-    visit.page.wait_for_function("location.hash === '#context=4096&model=mistral-7b&precision=int8'")
+    until(visit.page, "location.hash === '#context=4096&model=mistral-7b&precision=int8'")
     other = fresh("gpu")
     other.open("context=4096&model=mistral-7b&precision=int8")
     expected = parts(command_line("gpu", inputs))
@@ -28,10 +29,10 @@ def test_a_change_of_the_fragment_is_followed(calculator: Callable[[str], Visit]
     """Writing another fragment, or going back from it, changes form and result without a reload."""
     visit = calculator("acumulacion")
     visit.page.evaluate("location.hash = '#steps=16&gpus=2'")
-    visit.page.wait_for_function("document.querySelector('.headline__number').textContent === '128'")
+    until(visit.page, "document.querySelector('.headline__number').textContent === '128'")
     assert visit.page.locator('form [name="steps"]').input_value() == "16"
     visit.page.go_back()
-    visit.page.wait_for_function("document.querySelector('.headline__number').textContent === '32'")
+    until(visit.page, "document.querySelector('.headline__number').textContent === '32'")
     assert visit.page.locator('form [name="steps"]').input_value() == "8"
 
 
@@ -39,9 +40,9 @@ def test_a_link_inside_the_page_does_not_lose_the_state(calculator: Callable[[st
     """Jumping to a section keeps the inputs and puts their fragment back."""
     visit = calculator("acumulacion")
     visit.set("steps", "16")
-    visit.page.wait_for_function("location.hash === '#steps=16'")
+    until(visit.page, "location.hash === '#steps=16'")
     visit.page.evaluate("location.hash = '#calculo'")
-    visit.page.wait_for_function("location.hash === '#steps=16'")
+    until(visit.page, "location.hash === '#steps=16'")
     assert visit.page.locator('form [name="steps"]').input_value() == "16"
 
 
@@ -97,7 +98,7 @@ def test_the_unit_switch_changes_the_words_and_not_the_bytes(calculator: Callabl
     visit = calculator("gpu")
     before = visit.read()
     visit.set("unit", "GB")
-    visit.page.wait_for_function("document.querySelector('.headline__unit').textContent === 'GB'")
+    until(visit.page, "document.querySelector('.headline__unit').textContent === 'GB'")
     after = visit.read()
     assert (before["unit"], after["unit"]) == ("GiB", "GB")
     assert before["parts"] == after["parts"]
@@ -109,7 +110,7 @@ def test_copying_the_link_gives_this_state(fresh: Callable[..., Visit]) -> None:
     visit = fresh("acumulacion", permissions=["clipboard-read", "clipboard-write"])
     visit.open()
     visit.set("gpus", "4")
-    visit.page.wait_for_function("document.querySelector('.headline__number').textContent === '128'")
+    until(visit.page, "document.querySelector('.headline__number').textContent === '128'")
     visit.page.locator("[data-action=copy-link]").click()
-    visit.page.wait_for_function("document.querySelector('[data-status]').textContent.includes('copiado')")
+    until(visit.page, "document.querySelector('[data-status]').textContent.includes('copiado')")
     assert visit.page.evaluate("navigator.clipboard.readText()") == visit.url + "#gpus=4"

@@ -10,6 +10,8 @@ from typing import Any
 import render
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
+from tests.browser.waiting import until
+
 PATIENCE_MS = 15_000
 START_MS = 60_000
 SETTLE_S = 10.0
@@ -82,7 +84,7 @@ class Visit:
         """Put every field back to its initial value and show all fields."""
         self.page.evaluate("document.querySelectorAll('details.more').forEach((d) => (d.open = true))")
         self.page.evaluate("document.querySelector('form[data-calculator]').reset()")
-        self.page.wait_for_function("location.hash === ''")
+        until(self.page, "location.hash === ''")
 
     def set(self, name: str, value: str) -> None:
         """Give a field a value, as a person would."""
