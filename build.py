@@ -194,11 +194,15 @@ def write_licences(dist: Path) -> None:
 
 def write_pages(dist: Path) -> None:
     """Render every page with its default inputs."""
-    for name, page in render.PAGES.items():
-        write(
-            dist / page.path / "index.html",
-            render.page(name, policy=policy.POLICY, pyscript=pyscript(page.path, search=bool(page.calculator))),
-        )
+    for name in render.PAGES:
+        write_page(dist, name)
+
+
+def write_page(dist: Path, name: str, **context: object) -> None:
+    """Render one page; ``context`` is what else its template wants to know."""
+    page = render.PAGES[name]
+    start = pyscript(page.path, search=bool(page.calculator))
+    write(dist / page.path / "index.html", render.page(name, policy=policy.POLICY, pyscript=start, **context))
 
 
 def write_one_file(dist: Path) -> None:
@@ -225,8 +229,7 @@ def offer_one_file(dist: Path) -> None:
         "size": f"{len(data) / 1e6:.1f}\u00a0MB".replace(".", ","),
         "sha256": hashlib.sha256(data).hexdigest(),
     }
-    page = render.page("privacidad", pyscript=pyscript("privacidad/"), one_file=offer)
-    write(dist / render.PAGES["privacidad"].path / "index.html", page)
+    write_page(dist, "privacidad", one_file=offer)
 
 
 def write_offline(dist: Path) -> None:
