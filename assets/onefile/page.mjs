@@ -44,7 +44,7 @@ const startWorker = () => {
   const started = new Promise((resolve, reject) => {
     worker.onerror = (event) => reject(event.message ?? "worker");
     worker.onmessage = ({ data }) => {
-      if (data.started) resolve();
+      if (data.started) resolve(data.started);
       else if (data.failed) reject(data.failed);
       else if (calls.has(data.id)) {
         const [resolved, rejected] = calls.get(data.id);
@@ -107,7 +107,8 @@ const browser = new Proxy(globalThis, {
   },
 });
 
-const handOut = () => {
+// The functions that worker.py exports; an answer for a page that has been left is dropped.
+const handOut = (names) => {
   const { signal } = visit.left;
   const gated = (name) => (...args) =>
     new Promise((resolve, reject) =>
@@ -116,7 +117,7 @@ const handOut = () => {
         (error) => signal.aborted || reject(error),
       ),
     );
-  return { estimate: gated("estimate"), rest: gated("rest"), open_files: gated("open_files") };
+  return Object.fromEntries(names.map((name) => [name, gated(name)]));
 };
 
 const startPython = async () => {

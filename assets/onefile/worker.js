@@ -40,7 +40,7 @@ const start = async ({ parts, worker, lock }) => {
   postMessage({ step: "loadPyodide" });
   pyodide.FS.writeFile("/home/pyodide/app.zip", bytes(parts["app.zip"]));
   await pyodide.runPythonAsync(worker);
-  postMessage({ started: true });
+  postMessage({ started: pyodide.globals.get("__export__").toJs() });
   return pyodide.globals;
 };
 
