@@ -6,6 +6,7 @@ MarkupSafe from the Python that runs this. Read :func:`build` as the table of co
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import importlib.metadata
 import io
@@ -33,7 +34,7 @@ ASSETS = HERE / "assets"
 
 RUNTIME = {
     "pyscript": (NODE / "@pyscript/core/dist", ("core.js", "core-*.js", "error-*.js")),
-    "pyodide": (NODE / "pyodide", ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm")),
+    "pyodide": (NODE / "pyodide", ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")),
     "micropython": (
         NODE / "@micropython/micropython-webassembly-pyscript",
         ("micropython.mjs", "micropython.wasm"),
@@ -41,8 +42,9 @@ RUNTIME = {
 }
 """Folder under ``assets/runtime/`` -> where it comes from and which files a visit asks for."""
 
-LIBRARY = "assets/runtime/pyodide/library.zip"
-"""Where ``interpreter.mjs`` looks for the compiled library of Python."""
+LIBRARY, PLAIN_LIBRARY = "assets/runtime/pyodide/library.pack", "assets/runtime/pyodide/python_stdlib.zip"
+APP = "assets/app.pack"
+"""Where ``interpreter.mjs`` looks for Python's library, compiled and as Pyodide ships it, and for our own code."""
 
 PLUGINS = ("codemirror", "deprecations-manager", "donkey", "error", "py-editor", "py-game", "py-terminal")
 """Extras of PyScript that the site does without."""
@@ -127,7 +129,7 @@ def pack_python(dist: Path) -> None:
     pack(
         [
             {"source": str(NODE / "pyodide/python_stdlib.zip"), "target": str(dist / LIBRARY), "modules": modules},
-            {"source": str(sources), "target": str(dist / "assets/app.zip")},
+            {"source": str(sources), "target": str(dist / APP)},
         ]
     )
 
@@ -172,7 +174,17 @@ def package_folder(name: str) -> Path:
 def write_interpreter(dist: Path) -> None:
     """Write the module that starts Pyodide, with what Pyodide wants to know of its own build inside it."""
     text = (ASSETS / "interpreter.mjs").read_text(encoding="utf-8")
-    write(dist / "assets/runtime/pyodide/interpreter.mjs", text.replace('"PYODIDE_LOCK"', pyodide_lock()))
+    runtime = dist / "assets/runtime/pyodide"
+    sizes = {path.name: unpacked_size(path) for path in (runtime / "pyodide.asm.wasm", runtime / "pyodide.asm.mjs")}
+    sizes |= {Path(name).name: unpacked_size(dist / name) for name in (LIBRARY, APP)}
+    text = text.replace('"PYODIDE_LOCK"', pyodide_lock()).replace('"SIZES"', json.dumps(sizes, sort_keys=True))
+    write(runtime / "interpreter.mjs", text)
+
+
+def unpacked_size(path: Path) -> int:
+    """Return the bytes of a file as the page gets to see them, without the compression of our archives."""
+    data = path.read_bytes()
+    return len(gzip.decompress(data) if path.suffix == ".pack" else data)
 
 
 def pyodide_lock() -> str:
@@ -210,7 +222,7 @@ def write_one_file(dist: Path) -> None:
     runtime = dist / "assets/runtime"
     sources, packed = WORK / "runtime-sources.zip", WORK / "runtime.zip"
     write_zip(sources, {name: (runtime / name).read_bytes() for name in onefile.DEFLATED})
-    pack([{"source": str(sources), "target": str(packed)}])
+    pack([{"source": str(sources), "target": str(packed), "solid": False}])
     text = onefile.one_file(
         dist,
         assets=ASSETS,
@@ -238,7 +250,7 @@ def write_offline(dist: Path) -> None:
     copy(ASSETS / "offline.mjs", dist / "assets/offline.mjs")
     write(
         dist / offline.SERVICE_WORKER,
-        offline.service_worker(dist, ASSETS / "service-worker.js", NODE, without=[onefile.NAME]),
+        offline.service_worker(dist, ASSETS / "service-worker.js", NODE, without=[onefile.NAME, PLAIN_LIBRARY]),
     )
     write(dist / offline.SUMS, offline.sums(dist))
 
@@ -252,7 +264,6 @@ def pyscript(path: str, *, search: bool = False) -> dict[str, str]:
     root = "../" * path.count("/") or "./"
     plugins = [f"!{name}" for name in PLUGINS]
     worker["interpreter"] = root + worker["interpreter"]
-    worker["files"] = {root + source: target for source, target in worker["files"].items()}
     page: dict[str, object] = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
     if search:
         page["files"] = {f"{root}assets/py/combobox.py": "./combobox.py"}

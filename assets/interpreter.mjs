@@ -1,52 +1,92 @@
-// The interpreter that pyscript.toml names, served beside Pyodide's own files. It starts Pyodide with our compiled
-// library, tells the page how far it is, and turns a missing or broken file into an error: Pyodide alone would wait
-// in silence for ever. Responses pass untouched, so that the browser can keep the compiled WebAssembly.
+// The interpreter that pyscript.toml names, served beside Pyodide's own files. It asks for everything at once, starts
+// Pyodide with our compiled library, tells the page how far it is, and turns a missing or broken file into an error:
+// Pyodide alone would wait in silence for ever. The WebAssembly passes untouched, so that the browser can keep it compiled.
 import { loadPyodide as load, version } from "./pyodide.mjs";
 
 export { version };
 
 const base = new URL("./", import.meta.url).href;
 const lock = "PYODIDE_LOCK";
+const sizes = "SIZES"; // bytes of each file once it is decoded, by name
+const APP = "/home/pyodide/app.zip";
 
-// What loadPyodide asks of the worker's globals, watched: each good answer is a step, each bad one the end.
-const watch = (owner, name, fail, check) => {
-  const original = owner[name];
-  owner[name] = async (...args) => {
-    try {
-      const result = await original.apply(owner, args);
-      check(result);
-      postMessage({ step: name });
-      return result;
-    } catch (error) {
-      fail(error);
-      throw error;
-    }
-  };
-  return () => (owner[name] = original);
+const total = Object.values(sizes).reduce((sum, size) => sum + size, 0);
+let loaded = 0;
+const advance = (bytes) => postMessage({ loaded: (loaded += bytes), total });
+
+const count = async (stream) => {
+  const reader = stream.getReader();
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) advance(chunk.value.length);
 };
 
-const found = (response) => {
+const get = async (name) => {
+  const response = await fetch(new URL(name, base));
   if (!response.ok) throw new Error(`${response.status} ${response.url}`);
+  return response;
+};
+
+// An archive of ours is a zip without compression inside one gzip stream: its files compress better together.
+const unpacked = async (name) => {
+  const plain = (await get(name)).body.pipeThrough(new DecompressionStream("gzip"));
+  const bytes = new Uint8Array(await new Response(plain).arrayBuffer());
+  advance(sizes[name.split("/").pop()]);
+  return bytes;
+};
+
+// Python's library as Pyodide ships it is larger and slower, and better than none.
+const library = () =>
+  unpacked("library.pack").catch(async (error) => {
+    console.info("library.pack:", error);
+    return new Uint8Array(await (await get("python_stdlib.zip")).arrayBuffer());
+  });
+
+const wasm = async () => {
+  const response = await get("pyodide.asm.wasm");
+  count(response.clone().body).catch(() => {});
+  return response;
+};
+
+const glue = async () => {
+  const { default: createPyodideModule } = await import("./pyodide.asm.mjs");
+  advance(sizes["pyodide.asm.mjs"]);
+  return createPyodideModule;
 };
 
 export async function loadPyodide(options) {
+  const asked = { "library.zip": library().then((bytes) => new Response(bytes)), "pyodide.asm.wasm": wasm() };
+  const app = unpacked("../../app.pack");
+  const createPyodideModule = glue();
   let fail;
   const failed = new Promise((_, reject) => (fail = reject));
-  const undo = [
-    watch(globalThis, "fetch", fail, found),
-    watch(WebAssembly, "instantiateStreaming", fail, () => {}),
-  ];
-  const started = load({
-    ...options,
-    stdLibURL: `${base}library.zip`,
-    lockFileContents: lock,
-    packageBaseUrl: base,
-  });
-  try {
-    const pyodide = await Promise.race([started, failed]);
-    postMessage({ step: "loadPyodide" });
+  for (const one of [...Object.values(asked), app, createPyodideModule]) one.catch(fail);
+
+  // What Pyodide fetches is what has been asked for already; what it fails to compile must not be waited for.
+  const { fetch } = globalThis;
+  const { instantiateStreaming } = WebAssembly;
+  globalThis.fetch = (address, ...rest) => asked[String(address).split("/").pop()] ?? fetch(address, ...rest);
+  WebAssembly.instantiateStreaming = async (...args) => {
+    try {
+      return await instantiateStreaming.apply(WebAssembly, args);
+    } catch (error) {
+      fail(new Error(`pyodide.asm.wasm: ${error.message}`));
+      throw error;
+    }
+  };
+  const start = async () => {
+    const pyodide = await load({
+      ...options,
+      createPyodideModule: await createPyodideModule,
+      stdLibURL: `${base}library.zip`,
+      lockFileContents: lock,
+      packageBaseUrl: base,
+    });
+    pyodide.FS.writeFile(APP, await app);
     return pyodide;
+  };
+  try {
+    return await Promise.race([start(), failed]);
   } finally {
-    undo.forEach((restore) => restore());
+    globalThis.fetch = fetch;
+    WebAssembly.instantiateStreaming = instantiateStreaming;
   }
 }

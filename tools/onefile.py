@@ -69,8 +69,8 @@ def one_file(dist: Path, *, assets: Path, deflated: Mapping[str, bytes], lock: s
     }
     parts = {
         **{name.split("/")[-1]: encoded(data) for name, data in deflated.items()},
-        "library.zip": encoded((dist / "assets/runtime/pyodide/library.zip").read_bytes()),
-        "app.zip": encoded((dist / "assets/app.zip").read_bytes()),
+        "library.pack": encoded((dist / "assets/runtime/pyodide/library.pack").read_bytes()),
+        "app.pack": encoded((dist / "assets/app.pack").read_bytes()),
         "worker.js": raw((assets / "onefile/worker.js").read_text(encoding="utf-8")),
         "lock.json": raw(lock),
         **{name: raw(text) for name, text in python.items()},

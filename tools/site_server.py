@@ -31,8 +31,9 @@ TYPES = {
     ".wasm": "application/wasm",
     ".webmanifest": "application/manifest+json",
     ".zip": "application/zip",
+    ".pack": "application/octet-stream",
 }
-PACKED_ALREADY = {".zip", ".png", ".ico"}
+PACKED_ALREADY = {".zip", ".pack", ".png", ".ico"}
 
 
 @lru_cache(maxsize=128)

@@ -36,7 +36,7 @@ const calls = new Map();
 const startWorker = () => {
   const url = URL.createObjectURL(new Blob([part("worker.js")], { type: "text/javascript" }));
   const worker = new Worker(url); // a classic one: Chromium starts no module from a blob of a file
-  const names = ["pyodide.asm.wasm", "pyodide.asm.mjs", "pyodide.mjs", "library.zip", "app.zip"];
+  const names = ["pyodide.asm.wasm", "pyodide.asm.mjs", "pyodide.mjs", "library.pack", "app.pack"];
   const parts = Object.fromEntries(names.map((name) => [name, part(name)]));
   worker.postMessage({ parts, worker: part("worker.py"), lock: JSON.parse(part("lock.json")) });
   // page.py follows the steps of the start here.

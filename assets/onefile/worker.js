@@ -8,8 +8,8 @@ const bytes = (text) => {
   return result;
 };
 
-const inflated = (text, type) =>
-  new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream("deflate-raw")), {
+const inflated = (text, type, format = "deflate-raw") =>
+  new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream(format)), {
     headers: { "content-type": type },
   });
 
@@ -19,7 +19,7 @@ const imported = async (text) =>
 const start = async ({ parts, worker, lock }) => {
   const files = {
     "pyodide.asm.wasm": () => inflated(parts["pyodide.asm.wasm"], "application/wasm"),
-    "library.zip": () => new Response(bytes(parts["library.zip"])),
+    "library.zip": () => inflated(parts["library.pack"], "application/zip", "gzip"),
   };
   globalThis.fetch = async (address) => {
     postMessage({ step: "fetch" });
@@ -38,7 +38,8 @@ const start = async ({ parts, worker, lock }) => {
     createPyodideModule,
   });
   postMessage({ step: "loadPyodide" });
-  pyodide.FS.writeFile("/home/pyodide/app.zip", bytes(parts["app.zip"]));
+  const app = await inflated(parts["app.pack"], "application/zip", "gzip").arrayBuffer();
+  pyodide.FS.writeFile("/home/pyodide/app.zip", new Uint8Array(app));
   await pyodide.runPythonAsync(worker);
   postMessage({ started: pyodide.globals.get("__export__").toJs() });
   return pyodide.globals;

@@ -358,11 +358,12 @@ def follow():
 
 
 def step(event):
-    """Advance the progress bar."""
-    if getattr(event.data, "step", None) and visit.worker is None:
+    """Advance the progress bar: bytes that have come, of all that have to."""
+    if getattr(event.data, "total", None) and visit.worker is None:
         later("silence", SILENCE_MS, cannot_start)
         for bar in select("progress[data-progress]"):
-            bar.value = min(bar.value + 1, bar.max)
+            bar.max = event.data.total
+            bar.value = event.data.loaded
 
 
 def edited(event):

@@ -1,6 +1,6 @@
 """The worker's side: Pyodide answers the page with rendered regions. JSON text in, JSON text out.
 
-The only file that runs in the worker and knows how it is called. Everything that it imports travels in ``app.zip``.
+The only file that runs in the worker and knows how it is called. Everything that it imports travels in ``app.pack``.
 """
 
 import asyncio
@@ -10,7 +10,7 @@ from functools import cache
 from typing import Any
 
 APP = "/home/pyodide/app.zip"
-"""Where pyscript.toml puts our archive."""
+"""Where the interpreter module puts our archive."""
 
 sys.path.insert(0, APP)
 

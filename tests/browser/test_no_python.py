@@ -18,9 +18,9 @@ RUNTIME = "assets/runtime/"
     [
         RUNTIME + "pyodide/pyodide.asm.wasm",
         RUNTIME + "pyodide/pyodide.asm.mjs",
-        RUNTIME + "pyodide/library.zip",
+        RUNTIME + "pyodide/library.pack",
         RUNTIME + "pyodide/interpreter.mjs",
-        "assets/app.zip",
+        "assets/app.pack",
         "assets/py/worker.py",
     ],
 )
@@ -54,7 +54,7 @@ def test_a_page_without_scripts_of_ours_says_so_too(missing: str, browser: Brows
 
 def test_retrying_starts_again(browser: Browser, dist: Path) -> None:
     """The retry button loads the page again, and it computes if the file is there now."""
-    with SiteServer(dist, missing=frozenset({"assets/app.zip"})) as server:
+    with SiteServer(dist, missing=frozenset({"assets/app.pack"})) as server:
         visit = Visit(browser, server.url, "entrenar", allowed=".")
         visit.open(wait=False)
         visit.wait_for_state("failed")
