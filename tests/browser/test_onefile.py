@@ -164,7 +164,7 @@ def test_a_model_is_opened_and_carried_to_a_calculator(file: Callable[..., FileV
     card = one.page.locator("[data-card]:not([data-example])").first
     card.wait_for()
     assert "8030261248" in re.sub(r"\s", "", card.text_content() or "")
-    card.locator(".carry a").nth(1).click()
+    card.locator('.carry a[href*="inferencia"]').click()
     until(one.page, "location.hash.startsWith('#/inferencia?')")
     one.wait_for_state("ready")
     assert one.read()["headline"]
