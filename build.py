@@ -267,7 +267,13 @@ def pyscript(path: str, *, search: bool = False) -> dict[str, str]:
     page: dict[str, object] = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
     if search:
         page["files"] = {f"{root}assets/py/combobox.py": "./combobox.py"}
-    return {"worker": json.dumps(worker), "page": json.dumps(page), "plugins": json.dumps({"plugins": plugins})}
+    (core,) = RUNTIME["pyscript"][0].glob("core-*.js")
+    return {
+        "worker": json.dumps(worker),
+        "page": json.dumps(page),
+        "plugins": json.dumps({"plugins": plugins}),
+        "core": core.name,
+    }
 
 
 def copy(source: Path, target: Path) -> None:

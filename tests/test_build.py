@@ -23,7 +23,6 @@ def test_the_configuration_in_a_page_leads_to_the_root(path: str) -> None:
     up = "../" * path.count("/") or "./"
     declared = tomllib.loads((ROOT / "pyscript.toml").read_text(encoding="utf-8"))
     assert worker["interpreter"] == up + declared["interpreter"]
-    assert worker["interpreter"] == up + declared["interpreter"]
     assert "://" not in json.dumps(build.pyscript(path))
 
 

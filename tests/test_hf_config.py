@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 from calc.architecture import GroupedQueryAttention, MixtureOfExperts
 from calc.errors import CalcError, InvalidConfig, UnsupportedArchitecture
 from calc.es import error_text
-from calc.hf_config import FAMILIES, architecture_from_hf_config
+from calc.hf_config import architecture_from_hf_config, families
 from calc.hf_config.closest import closest
-from calc.hf_config.decoders import DECODERS
+from calc.hf_config.decoders import decoders
 from calc.parameters import count_parameters
 
 GOLDEN: dict[str, Any] = json.loads((Path(__file__).parent / "golden" / "architectures.json").read_text())
@@ -217,7 +217,7 @@ def test_any_damage_is_read_or_refused_but_never_crashes(name: str, data: st.Dat
     assert words or total > 0
 
 
-@given(model_type=st.sampled_from(sorted(DECODERS)), config=st.dictionaries(st.text(max_size=12), VALUES, max_size=6))
+@given(model_type=st.sampled_from(sorted(decoders())), config=st.dictionaries(st.text(max_size=12), VALUES, max_size=6))
 def test_an_arbitrary_object_is_refused(model_type: str, config: dict[str, Any]) -> None:
     """Nonsense under the name of a decoder never becomes a model by way of defaults."""
     with pytest.raises(CalcError):
@@ -226,4 +226,4 @@ def test_an_arbitrary_object_is_refused(model_type: str, config: dict[str, Any])
 
 def test_no_similar_name_means_none() -> None:
     """The closest name is offered only where it helps."""
-    assert closest("zzzzzz", FAMILIES) is None
+    assert closest("zzzzzz", families()) is None

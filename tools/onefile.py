@@ -38,7 +38,7 @@ OWN_TEXT = ("privacidad",)
 MAIN = re.compile(r"<main [^>]*>\n?(.*)</main>", re.DOTALL)
 TITLE = re.compile(r"<title>(.*?)</title>", re.DOTALL)
 CODE = re.compile(r'<script type="mpy" src="[^"]*?(\w+\.py)"')
-PYSCRIPT = re.compile(r'<p class="no-start">.*?core\.js"></script>\n', re.DOTALL)
+PYSCRIPT = re.compile(r'<p class="no-start">.*?</script>\n', re.DOTALL)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -44,6 +44,7 @@ class Visit:
         self.asked = None  # JSON of the question in flight
         self.answered = None  # JSON of the last question whose answer is on the screen
         self.fragment = None  # fragment that belongs to the answer on the screen
+        self.fragment_shown = False  # whether an answer has ever been shown
         self.restoring = None  # fragment that has to be put into the form first
         self.touched = set()  # names of the fields changed before Python could answer
         self.shown = {name: region.innerHTML for name, region in regions.items()}
@@ -134,7 +135,10 @@ def receive(text):
     else:
         visit.answered = question
     show(answer)
-    later("settle", SETTLE_MS, lambda: settle(question if answer.ok else None))
+    # With the initial values everything is on the page as it was built; only a first answer to others needs the rest.
+    built = not visit.fragment_shown and not answer.fragment
+    visit.fragment_shown = True
+    later("settle", 0 if built else SETTLE_MS, lambda: settle(question if answer.ok and not built else None))
     ask()
 
 

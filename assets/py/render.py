@@ -4,24 +4,27 @@
 Values enter the templates as plain data (``view``, ``form``) and are escaped there; an unknown name is an error.
 """
 
+from __future__ import annotations
+
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from comparison import group_of
 from form import field_id, form
 from jinja2 import BaseLoader, Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from mathml import Token
-from sheets import card_of
 from view import View, view
 
 from calc import catalog, es
 from calc.calculators import CALCULATORS, InvalidInputs, fragment, run, visible
 from calc.errors import CalcError, InvalidInput
-from calc.model_sheet import ModelSheet, sheet_of_architecture
+
+if TYPE_CHECKING:
+    from calc.model_sheet import ModelSheet
 
 EXAMPLE = "llama-3-8b"
 """Model of the catalogue whose sheet the page of files shows at first."""
@@ -154,6 +157,8 @@ def page(name: str, **context: Any) -> str:
         values["gpu_groups"] = [(group, es.GPU_KINDS[group]) for group in groups]
     if name == "modelo":
         model = catalog.model(EXAMPLE)
+        from calc.model_sheet import sheet_of_architecture  # noqa: PLC0415 - one page has it
+
         sheet = sheet_of_architecture(model.name, catalog.architecture(EXAMPLE), format="config")
         values["example"] = Markup(sheet_card(sheet, example=True))
     if name == "precision":
@@ -165,6 +170,8 @@ def page(name: str, **context: Any) -> str:
 
 def sheet_card(sheet: ModelSheet, *, example: bool = False) -> str:
     """The card of one opened model."""
+    from sheets import card_of  # noqa: PLC0415 - one page has it
+
     return partial("sheet", card=card_of(sheet), example=example, root="../")
 
 

@@ -3,16 +3,23 @@
 The only file that runs in the worker and knows how it is called. Everything that it imports travels in ``app.pack``.
 """
 
+from __future__ import annotations
+
 import asyncio
+import gc
 import json
 import sys
 from functools import cache
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from calc.model_file import Piece
 
 APP = "/home/pyodide/app.zip"
 """Where the interpreter module puts our archive."""
 
 sys.path.insert(0, APP)
+gc.disable()  # nothing of what is imported is garbage
 
 import render  # noqa: E402
 from jinja2 import ModuleLoader  # noqa: E402
@@ -20,10 +27,10 @@ from jinja2 import ModuleLoader  # noqa: E402
 from calc.calculators import from_fragment  # noqa: E402
 from calc.checkpoint import FIRST_READ, InvalidFile, NeedMoreBytes, shown_name  # noqa: E402
 from calc.errors import CalcError  # noqa: E402
-from calc.model_file import Piece, assemble, read_file  # noqa: E402
-from calc.model_sheet import model_sheet  # noqa: E402
 
 render.use(render.environment(ModuleLoader(f"{APP}/templates")))
+gc.freeze()
+gc.enable()
 
 WARM_ANSWERS = 12
 """Answers to nobody after the first one: the browser compiles WebAssembly better once it has run for a while."""
@@ -78,6 +85,9 @@ async def open_files(files: Any) -> str:
 
     The answer is the JSON of ``{"cards": [html], "errors": html}``. A file that cannot be read leaves the others be.
     """
+    from calc.model_file import assemble  # noqa: PLC0415 - what opens files is not needed to start
+    from calc.model_sheet import model_sheet  # noqa: PLC0415
+
     pieces: list[Piece] = []
     errors: list[CalcError] = []
     cards: list[str] = []
@@ -95,6 +105,8 @@ async def open_files(files: Any) -> str:
 
 async def read_piece(file: Any) -> Piece:
     """Read one file, only as far as its door asks for."""
+    from calc.model_file import read_file  # noqa: PLC0415
+
     data = bytes(await read_slice(file, 0, FIRST_READ))
     while True:
         try:

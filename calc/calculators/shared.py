@@ -10,7 +10,6 @@ from calc import catalog
 from calc.architecture import Architecture
 from calc.calculators.fields import ALWAYS, Field, Kind, Parsed
 from calc.custom import CUSTOM, custom_architecture
-from calc.described import load
 from calc.dtypes import CACHE_BITS, DTYPES, STORED, dtype
 from calc.errors import InvalidInput
 from calc.estimate import Estimate, Note, Workload
@@ -99,6 +98,8 @@ def architecture_of(parsed: Parsed) -> Architecture:
     if model == FILE:
         if not parsed.has("config"):
             raise InvalidInput("empty_description", place="config")
+        from calc.described import load  # noqa: PLC0415 - only for a model of one's own
+
         return load(parsed.word("config")).architecture
     if model != CUSTOM:
         return catalog.architecture(model)

@@ -1,24 +1,33 @@
 """The door for ``config.json``: a mapping nobody vouches for becomes an ``Architecture``, or a precise refusal.
 
-One module per family group registers its builders in ``FAMILIES``; ``Reader`` is the only way they see the file.
+One module per family group registers its builders; ``Reader`` is the only way they see the file.
 """
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Final
+from functools import cache
 
 from calc.architecture import Architecture
 from calc.errors import InvalidConfig
-from calc.hf_config.composites import COMPOSITES
-from calc.hf_config.decoders import DECODERS, Builder, build_with
-from calc.hf_config.encoder_decoder import ENCODER_DECODERS
-from calc.hf_config.more_composites import MORE_COMPOSITES
+from calc.hf_config.decoders import COMMON, Builder, build_with, decoders
 from calc.hf_config.quantization import stored_types
 from calc.hf_config.reader import Reader, shown
 
-__all__ = ["FAMILIES", "architecture_from_hf_config"]
+__all__ = ["architecture_from_hf_config", "families"]
 
-FAMILIES: Final[Mapping[str, Builder]] = {**DECODERS, **COMPOSITES, **MORE_COMPOSITES, **ENCODER_DECODERS}
+
+@cache
+def families() -> Mapping[str, Builder]:
+    """Every builder by ``model_type``; imported when a model is not one of the common decoders.
+
+    >>> "llama" in families(), "qwen2_5_vl" in families(), "t5" in families()
+    (True, True, True)
+    """
+    from calc.hf_config.composites import COMPOSITES  # noqa: PLC0415 - only for those who ask
+    from calc.hf_config.encoder_decoder import ENCODER_DECODERS  # noqa: PLC0415
+    from calc.hf_config.more_composites import MORE_COMPOSITES  # noqa: PLC0415
+
+    return {**decoders(), **COMPOSITES, **MORE_COMPOSITES, **ENCODER_DECODERS}
 
 
 def architecture_from_hf_config(config: Mapping[str, object]) -> Architecture:
@@ -46,5 +55,6 @@ def architecture_from_hf_config(config: Mapping[str, object]) -> Architecture:
     if not isinstance(config, Mapping):
         raise InvalidConfig("not_an_object", place="", value=shown(config))
     reader = Reader(config)
-    architecture = build_with(FAMILIES, reader, reader.text("model_type"))
+    model_type = reader.text("model_type")
+    architecture = build_with(COMMON if model_type in COMMON else families(), reader, model_type)
     return replace(architecture, stored=stored_types(config, architecture))

@@ -65,6 +65,7 @@ def test_a_configuration_becomes_a_card_and_travels(fresh: Callable[..., Visit],
     path.write_text(json.dumps(CONFIG), encoding="utf-8")
     visit = fresh("modelo")
     visit.open()
+    visit.keep_offline()
     asked: list[str] = []
     visit.context.on("request", lambda request: asked.append(request.url))
     visit.page.set_input_files("[data-files]", path)
@@ -74,7 +75,7 @@ def test_a_configuration_becomes_a_card_and_travels(fresh: Callable[..., Visit],
     assert violations(visit) == []
     visit.page.set_viewport_size({"width": 320, "height": 700})
     assert visit.page.evaluate("document.documentElement.scrollWidth <= 320")
-    visit.page.locator("[data-card] .carry a").nth(1).click()
+    visit.page.locator("[data-card] .carry a[href*='inferencia/']").click()
     visit.wait_for_state("ready")
     estimate = run("inferencia", {}, architecture_from_hf_config(CONFIG)).estimate
     page = Visit.__new__(Visit)

@@ -18,7 +18,6 @@ RUNTIME = "assets/runtime/"
     [
         RUNTIME + "pyodide/pyodide.asm.wasm",
         RUNTIME + "pyodide/pyodide.asm.mjs",
-        RUNTIME + "pyodide/library.pack",
         RUNTIME + "pyodide/interpreter.mjs",
         "assets/app.pack",
         "assets/py/worker.py",
@@ -35,6 +34,15 @@ def test_a_missing_file_is_said_and_the_answer_stays(missing: str, browser: Brow
         assert visit.page.locator("[data-action=retry]").is_visible()
         assert visit.page.locator("[data-region=answer]").inner_html() == answer
         visit.check()
+        visit.close()
+
+
+def test_the_plain_library_stands_in_for_ours(browser: Browser, dist: Path) -> None:
+    """Without the compiled library the page starts with the one that Pyodide ships, and computes."""
+    with SiteServer(dist, missing=frozenset({RUNTIME + "pyodide/library.pack"})) as server:
+        visit = Visit(browser, server.url, "gpu", allowed=".")
+        visit.open()
+        assert any(path.endswith("python_stdlib.zip") for path in server.site.requests)
         visit.close()
 
 

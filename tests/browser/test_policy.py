@@ -119,7 +119,7 @@ def test_computing_asks_nobody_anything(calculator: Callable[[str], Visit]) -> N
     """After the start, no calculation makes a request, on any page."""
     for name in ("gpu", "entrenar", "acumulacion", "inferencia", "lora"):
         visit = calculator(name)
-        visit.page.evaluate("navigator.serviceWorker.ready.then(() => null)")  # what works offline has been kept
+        visit.keep_offline()
         asked: list[str] = []
 
         def note(request: Request, asked: list[str] = asked) -> None:

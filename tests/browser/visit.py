@@ -80,6 +80,10 @@ class Visit:
         """Wait until the page is in a state."""
         self.page.wait_for_selector(f"html[data-state={name}]", state="attached", timeout=START_MS)
 
+    def keep_offline(self) -> None:
+        """Wait until the service worker has kept the whole site: it makes no request after that."""
+        self.page.evaluate("navigator.serviceWorker.ready.then(() => null)")
+
     def reset(self) -> None:
         """Put every field back to its initial value and show all fields."""
         self.page.evaluate("document.querySelectorAll('details.more').forEach((d) => (d.open = true))")
