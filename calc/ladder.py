@@ -1,8 +1,9 @@
 """From one GPU to many: the fewest GPUs of some room that hold a run, and the layout in which they do.
 
 What a GPU holds depends on the layout and not on the card, so each layout is estimated once and every card is held
-against it. Only layouts that people run are tried: to train, ZeRO over data-parallel replicas, alone or with tensor
-parallelism inside a node; to run a model, tensor parallelism inside a node, layers in stages, or both.
+against it; of replicas, two estimates give all. Only layouts that people run are tried: to train, ZeRO over
+data-parallel replicas, tensor parallelism inside a node, both, or stages of nodes; to run a model, tensor parallelism
+inside a node, layers in stages, or both.
 """
 
 from bisect import bisect_left
@@ -26,6 +27,9 @@ NODE: Final = 8
 
 REPLICAS: Final = (2, 3, 4, 5, 6, 7, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024)
 """Data-parallel ranks that are tried: all within a node, then whole nodes."""
+
+PIPELINES: Final = (2, 3, 4, 5, 6, 8, 9, 12, 16, 18, 24, 32, 48, 64)
+"""Stages, a node each, that are tried to train."""
 
 STAGES: Final = 64
 """Most stages of layers that are tried to run a model."""
@@ -62,21 +66,41 @@ def training_ladder(architecture: Architecture, workload: Workload) -> Ladder:
     def family(layout: Layout) -> "_Family | None":
         return _Family.of(layout, estimate)
 
+    def replicated(layout: Layout, room: int) -> Rung | None:
+        return _first(family(layout), room)
+
     def smallest(room: int) -> Rung | None:
         if base.gpus > 1:
-            return _first(family(base), estimate, room) if base.zero else None
-        shared = _first(family(Layout(zero=3)), estimate, room)
-        if shared:
-            for zero in (1, 2):  # the least that has to be shared out among as many
-                simpler = _at(estimate, Layout(data=shared.layout.data, zero=zero), room)
-                if simpler:
-                    return simpler
-        if shared and shared.layout.gpus <= NODE:
+            wanted = [base] if base.zero else [replace(base, zero=1), replace(base, zero=3)]
+            return _fewest(replicated(layout, room) for layout in wanted)
+        shared = _fewest(replicated(replace(base, zero=zero), room) for zero in (1, 2, 3))
+        if shared and shared.layout.gpus == REPLICAS[0]:
             return shared
-        wide = _first(family(Layout(zero=3, tensor=NODE, sequence=True)), estimate, room, alone=True)
-        return min(filter(None, (shared, wide)), key=lambda one: one.layout.gpus, default=None)
+        found = [shared]
+        for parts in (2, 4, NODE):  # inside a node, alone or with the rest shared out among replicas
+            split = replace(base, tensor=parts, sequence=True)
+            found += [_at(estimate, split, room), replicated(replace(split, zero=3), room)]
+        best = _fewest(found)
+        if best and best.layout.gpus <= NODE:
+            return best
+        staged = replace(base, tensor=NODE, sequence=True)
+        return _fewest([best, _staged(staged, estimate, room, most=len(architecture.layers))])
 
     return cache(smallest)
+
+
+def _fewest(found: Iterable[Rung | None]) -> Rung | None:
+    """The rung with fewest GPUs; of as many, the first."""
+    return min(filter(None, found), key=lambda one: one.layout.gpus, default=None)
+
+
+def _staged(layout: Layout, estimate: Callable[[Layout], Estimate], room: int, *, most: int) -> Rung | None:
+    """The fewest stages of nodes that fit: each has fewer layers, and the first ones more micro-batches at a time."""
+    sizes = [stages for stages in PIPELINES if stages <= most]
+    start = bisect_left(
+        sizes, True, key=lambda stages: _at(estimate, replace(layout, pipeline=stages), room) is not None
+    )
+    return _at(estimate, replace(layout, pipeline=sizes[start]), room) if start < len(sizes) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,20 +131,15 @@ class _Family:
         return max(ceil(fixed + slope / data) for fixed, slope in self.moments)
 
 
-def _first(
-    family: _Family | None, estimate: Callable[[Layout], Estimate], room: int, *, alone: bool = False
-) -> Rung | None:
-    """The fewest replicas that fit, confirmed by their own estimate; ``alone`` tries one replica first."""
+def _first(family: _Family | None, room: int) -> Rung | None:
+    """The fewest replicas that fit."""
     if family is None:
         return None
-    if alone:
-        rung = _at(estimate, replace(family.layout, zero=0), room)
-        if rung:
-            return rung
     sizes = [family.layout.data * replicas for replicas in REPLICAS]
     start = bisect_left(sizes, True, key=lambda data: family.total(data) <= room)
-    candidates = (_at(estimate, replace(family.layout, data=data), room) for data in sizes[start : start + 2])
-    return next(filter(None, candidates), None)
+    if start == len(sizes):
+        return None
+    return Rung(layout=replace(family.layout, data=sizes[start]), bytes=family.total(sizes[start]))
 
 
 def _at(estimate: Callable[[Layout], Estimate], layout: Layout, room: int) -> Rung | None:

@@ -17,6 +17,8 @@ SCROLLS = "details[open] [data-scroll], [data-scroll]:not(details *)"
 """What may be scrolled sideways and is on the screen."""
 SETTLE_MS = 40
 """How long what is off the screen waits for another answer to follow."""
+REST_MS = 120
+"""How much longer the rest of an answer waits for another key: it keeps the worker busy for a while."""
 ADDRESS_MS = 150
 """Pause after the last answer before the address is rewritten; browsers refuse to do that for every key."""
 
@@ -116,6 +118,7 @@ def ask(*_):
         if question == visit.answered:
             return
     visit.asked = question
+    stop("rest")
     later("busy", BUSY_MS, lambda: state("busy"))
     later("silence", SILENCE_MS, refuse)
     visit.worker.estimate(question).then(receive, refuse)
@@ -138,6 +141,7 @@ def receive(text):
     # With the initial values everything is on the page as it was built; only a first answer to others needs the rest.
     built = not visit.fragment_shown and not answer.fragment
     visit.fragment_shown = True
+    root.toggleAttribute("data-partial", answer.ok and not built)
     later("settle", 0 if built else SETTLE_MS, lambda: settle(question if answer.ok and not built else None))
     ask()
 
@@ -177,12 +181,18 @@ def show(answer):
 
 
 def settle(question):
-    """Put in place what is off the screen, and ask for what takes longer."""
+    """Put in place what is off the screen; what takes longer is asked for when no other key follows."""
     write(visit.waiting)
     visit.waiting = {}
     if question is None:
         settled()
-    elif visit.worker and visit.asked is None:
+    else:
+        later("rest", REST_MS, lambda: ask_rest(question))
+
+
+def ask_rest(question):
+    """Ask for the rest of an answer, unless another one is awaited."""
+    if visit.worker and visit.asked is None:
         visit.worker.rest(question).then(complete, refuse)
 
 
@@ -198,6 +208,7 @@ def complete(text):
 def settled():
     """Say that the page shows one answer throughout, unless another is on its way."""
     if visit.asked is None:
+        root.removeAttribute("data-partial")
         state("ready")
 
 

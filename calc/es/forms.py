@@ -116,7 +116,7 @@ FIELD_HINTS: Final[Mapping[str, str]] = {
     "sequence-parallel": "Divide también las normas y la corriente residual, que si no quedan enteras.",
     "pipeline-parallel": "Reparte las capas; la primera etapa guarda las activaciones de más microlotes.",
     "context-parallel": "Divide cada secuencia: las activaciones bajan en proporción.",
-    "expert-parallel": "Reparte los expertos entre las GPU de datos.",
+    "expert-parallel": "Reparte los expertos entre las GPU de datos: cada una guarda solo los suyos.",
     "offload": "Lo que pasa a la memoria del sistema deja de ocupar la GPU.",
     "dora": "Entrena además una magnitud por salida de cada matriz adaptada.",
     "adapter-dropout": "Cada adaptador guarda su propia entrada recortada: más activaciones.",

@@ -29,7 +29,7 @@ READ = """() => {
   ]);
   return {parts, gpus, headline: text('.headline__number'), unit: text('.headline__unit'), second: text('.second'),
           stale: document.querySelector('[data-region=answer]').hasAttribute('data-stale'),
-          state: document.documentElement.dataset.state};
+          state: document.documentElement.matches('[data-partial]') ? 'partial' : document.documentElement.dataset.state};
 }"""
 
 
@@ -78,7 +78,7 @@ class Visit:
 
     def wait_for_state(self, name: str) -> None:
         """Wait until the page is in a state."""
-        self.page.wait_for_selector(f"html[data-state={name}]", state="attached", timeout=START_MS)
+        self.page.wait_for_selector(f"html[data-state={name}]:not([data-partial])", state="attached", timeout=START_MS)
 
     def keep_offline(self) -> None:
         """Wait until the service worker has kept the whole site: it makes no request after that."""
@@ -88,7 +88,7 @@ class Visit:
         """Put every field back to its initial value and show all fields."""
         self.page.evaluate("document.querySelectorAll('details.more').forEach((d) => (d.open = true))")
         self.page.evaluate("document.querySelector('form[data-calculator]').reset()")
-        until(self.page, "location.hash === ''")
+        until(self.page, "location.hash === '' && !document.documentElement.matches('[data-partial]')")
 
     def set(self, name: str, value: str) -> None:
         """Give a field a value, as a person would."""
