@@ -65,6 +65,7 @@ LICENCES: Mapping[str, Path] = {
     "polyscript": NODE / "polyscript/LICENSE",
     "pyodide": HERE / "licencias/pyodide.txt",
     "pyscript": NODE / "@pyscript/core/LICENSE",
+    "fake-indexeddb": NODE / "fake-indexeddb/LICENSE",
     "workbox": NODE / "workbox-core/LICENSE",
     "calculadora-vram": HERE / "LICENSE",
 }
@@ -102,6 +103,9 @@ def copy_runtime(dist: Path) -> None:
                 raise FileNotFoundError(f"{name}: no {pattern} in node_modules: run npm ci")
             for path in found:
                 copy(path, dist / "assets/runtime" / name / path.name)
+    standin = NODE / "fake-indexeddb"
+    for path in (standin / "auto/index.mjs", *sorted((standin / "build/esm").rglob("*.js"))):
+        copy(path, dist / "assets/runtime/fake-indexeddb" / path.relative_to(standin))
     (core,) = (dist / "assets/runtime/pyscript").glob("core-*.js")
     write(core, policy.without_eval(core.read_text(encoding="utf-8")))
 
@@ -119,6 +123,8 @@ def copy_page_side(dist: Path) -> None:
     """Copy what PyScript reads by address: the files that know the browser."""
     for name in PAGE_SIDE:
         copy(ASSETS / "py" / name, dist / "assets/py" / name)
+    for name in ("boot.mjs", "storage.mjs", "offline.mjs"):
+        copy(ASSETS / name, dist / "assets" / name)
 
 
 def pack_python(dist: Path) -> None:
@@ -247,7 +253,6 @@ def offer_one_file(dist: Path) -> None:
 def write_offline(dist: Path) -> None:
     """Make the site installable, list its files for the service worker, and their sums for people."""
     copy(ASSETS / "manifest.webmanifest", dist / "manifest.webmanifest")
-    copy(ASSETS / "offline.mjs", dist / "assets/offline.mjs")
     write(
         dist / offline.SERVICE_WORKER,
         offline.service_worker(dist, ASSETS / "service-worker.js", NODE, without=[onefile.NAME, PLAIN_LIBRARY]),

@@ -1,9 +1,12 @@
 // The interpreter that pyscript.toml names, served beside Pyodide's own files. It asks for everything at once, starts
 // Pyodide with our compiled library, tells the page how far it is, and turns a missing or broken file into an error:
 // Pyodide alone would wait in silence for ever. The WebAssembly passes untouched, so that the browser can keep it compiled.
+import { ensureDatabase } from "../../storage.mjs";
 import { loadPyodide as load, version } from "./pyodide.mjs";
 
 export { version };
+
+await ensureDatabase(); // PyScript opens one as soon as this module is there
 
 const base = new URL("./", import.meta.url).href;
 const lock = "PYODIDE_LOCK";
@@ -19,18 +22,37 @@ const count = async (stream) => {
   for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) advance(chunk.value.length);
 };
 
-const get = async (name) => {
-  const response = await fetch(new URL(name, base));
-  if (!response.ok) throw new Error(`${response.status} ${response.url}`);
-  return response;
+// A failure with its file, and whether it did not come (unreachable) or is not what it should be (broken).
+class Fault extends Error {
+  constructor(how, file, error) {
+    super(`${file}: ${error?.message ?? error}`);
+    Object.assign(this, { how, file });
+  }
+}
+
+const named = (path) => path.split("/").pop();
+
+const get = async (path) => {
+  try {
+    const response = await fetch(new URL(path, base));
+    if (!response.ok) throw new Error(response.status);
+    return response;
+  } catch (error) {
+    throw new Fault("unreachable", named(path), error);
+  }
 };
 
 // An archive of ours is a zip without compression inside one gzip stream: its files compress better together.
-const unpacked = async (name) => {
-  const plain = (await get(name)).body.pipeThrough(new DecompressionStream("gzip"));
-  const bytes = new Uint8Array(await new Response(plain).arrayBuffer());
-  advance(sizes[name.split("/").pop()]);
-  return bytes;
+const unpacked = async (path) => {
+  const response = await get(path);
+  try {
+    const plain = response.body.pipeThrough(new DecompressionStream("gzip"));
+    const bytes = new Uint8Array(await new Response(plain).arrayBuffer());
+    advance(sizes[named(path)]);
+    return bytes;
+  } catch (error) {
+    throw new Fault("broken", named(path), error);
+  }
 };
 
 // Python's library as Pyodide ships it is larger and slower, and better than none.
@@ -47,9 +69,13 @@ const wasm = async () => {
 };
 
 const glue = async () => {
-  const { default: createPyodideModule } = await import("./pyodide.asm.mjs");
-  advance(sizes["pyodide.asm.mjs"]);
-  return createPyodideModule;
+  try {
+    const { default: createPyodideModule } = await import("./pyodide.asm.mjs");
+    advance(sizes["pyodide.asm.mjs"]);
+    return createPyodideModule;
+  } catch (error) {
+    throw new Fault("unreachable", "pyodide.asm.mjs", error);
+  }
 };
 
 export async function loadPyodide(options) {
@@ -68,7 +94,7 @@ export async function loadPyodide(options) {
     try {
       return await instantiateStreaming.apply(WebAssembly, args);
     } catch (error) {
-      fail(new Error(`pyodide.asm.wasm: ${error.message}`));
+      fail(new Fault("broken", "pyodide.asm.wasm", error));
       throw error;
     }
   };
@@ -85,6 +111,9 @@ export async function loadPyodide(options) {
   };
   try {
     return await Promise.race([start(), failed]);
+  } catch (error) {
+    postMessage({ failed: error.how ?? "unknown", file: error.file ?? String(error) });
+    throw error;
   } finally {
     globalThis.fetch = fetch;
     WebAssembly.instantiateStreaming = instantiateStreaming;

@@ -39,8 +39,6 @@ const startWorker = () => {
   const names = ["pyodide.asm.wasm", "pyodide.asm.mjs", "pyodide.mjs", "library.pack", "app.pack"];
   const parts = Object.fromEntries(names.map((name) => [name, part(name)]));
   worker.postMessage({ parts, worker: part("worker.py"), lock: JSON.parse(part("lock.json")) });
-  // page.py follows the steps of the start here.
-  document.querySelector("script[name=estimador]").xworker = worker;
   const started = new Promise((resolve, reject) => {
     worker.onerror = (event) => reject(event.message ?? "worker");
     worker.onmessage = ({ data }) => {

@@ -144,8 +144,6 @@ def clicked(event):
     elif action == "remove":
         button.closest("[data-card]").remove()
         picker.focus()
-    elif action == "retry":
-        js.location.reload()
 
 
 def started(worker):
@@ -157,11 +155,13 @@ def started(worker):
 
 
 def cannot_start(error="no answer"):
-    """Say that there is no Python."""
+    """Say that there is no Python, unless boot.mjs has said why."""
     if visit.worker is None:
         stop()
-        say("failed")
-        js.console.warn("estimador:", error)
+        js.reportError(error)  # boot.mjs knows the words for what it may be
+        document.dispatchEvent(js.Event.new("cannot-start"))
+        if root.getAttribute("data-state") != "failed":
+            say("failed")
 
 
 def main():
@@ -171,8 +171,6 @@ def main():
     document.addEventListener("dragover", over)
     document.addEventListener("drop", dropped)
     document.addEventListener("click", clicked)
-    window.addEventListener("unhandledrejection", lambda event: cannot_start(event.reason))
-    wait(cannot_start)
     workers.estimador.then(started, cannot_start)
 
 

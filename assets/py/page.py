@@ -9,8 +9,8 @@ import json
 import js
 from polyscript import workers
 
-SILENCE_MS = 30_000
-"""How long the worker may say nothing, starting or answering, before the page says that there is no result."""
+SILENCE_MS = int(js.document.documentElement.getAttribute("data-silence") or 30_000)
+"""How long the worker may take to answer before the page says that there is no result; boot.mjs watches the start."""
 BUSY_MS = 200
 """How long an answer may take before the page says that it is being computed."""
 SCROLLS = "details[open] [data-scroll], [data-scroll]:not(details *)"
@@ -349,36 +349,16 @@ def copy_link(*_):
 
 def started(worker):
     """Honour what the address and the visitor said while Python was starting."""
-    stop("silence")
     visit.worker = worker
     ask()
 
 
-def cannot_start(error=None):
+def cannot_start(error):
     """Say that there is no Python; what the page was built with stays. A late start is still welcome."""
     if visit.worker is None:
-        stop("silence")
+        js.reportError(error)  # boot.mjs knows the words for what it may be
+        document.dispatchEvent(js.Event.new("cannot-start"))
         state("failed")
-        js.console.warn("estimador:", error or "no answer")
-
-
-def follow():
-    """Listen to the worker's steps while it starts."""
-    script = document.querySelector("script[name=estimador]")
-    worker = getattr(script, "xworker", None)
-    if worker:
-        worker.addEventListener("message", step)
-    elif visit.worker is None:
-        js.setTimeout(follow, 20)
-
-
-def step(event):
-    """Advance the progress bar: bytes that have come, of all that have to."""
-    if getattr(event.data, "total", None) and visit.worker is None:
-        later("silence", SILENCE_MS, cannot_start)
-        for bar in select("progress[data-progress]"):
-            bar.max = event.data.total
-            bar.value = event.data.loaded
 
 
 def edited(event):
@@ -401,8 +381,6 @@ def clicked(event):
     action = button.getAttribute("data-action") if button else None
     if action == "copy-link":
         copy_link()
-    elif action == "retry":
-        js.location.reload()
     link = event.target.closest('[data-region="errors"] a[href^="#"]')
     if link:
         control = document.querySelector(link.getAttribute("href"))
@@ -433,9 +411,6 @@ def main():
     form.addEventListener("reset", lambda *_: js.setTimeout(ask, 0))
     document.addEventListener("click", clicked)
     window.addEventListener("hashchange", read_address)
-    window.addEventListener("unhandledrejection", lambda event: cannot_start(event.reason))
-    later("silence", SILENCE_MS, cannot_start)
-    follow()
     workers.estimador.then(started, cannot_start)
 
 

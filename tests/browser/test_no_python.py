@@ -46,7 +46,7 @@ def test_the_plain_library_stands_in_for_ours(browser: Browser, dist: Path) -> N
         visit.close()
 
 
-@pytest.mark.parametrize("missing", [RUNTIME + "micropython/micropython.wasm", RUNTIME + "pyscript/core.js"])
+@pytest.mark.parametrize("missing", [RUNTIME + "micropython/micropython.wasm", "assets/boot.mjs"])
 def test_a_page_without_scripts_of_ours_says_so_too(missing: str, browser: Browser, dist: Path) -> None:
     """When not even MicroPython or PyScript arrive, a sentence appears all the same after a while."""
     with SiteServer(dist, missing=frozenset({missing})) as server:

@@ -29,7 +29,7 @@ READ = """() => {
   ]);
   return {parts, gpus, headline: text('.headline__number'), unit: text('.headline__unit'), second: text('.second'),
           stale: document.querySelector('[data-region=answer]').hasAttribute('data-stale'),
-          state: document.documentElement.matches('[data-partial]') ? 'partial' : document.documentElement.dataset.state};
+          state: document.querySelector('html[data-partial]') ? 'partial' : document.documentElement.dataset.state};
 }"""
 
 
