@@ -93,7 +93,7 @@ def estimate_training(architecture: Architecture, workload: Workload, *, stage: 
         fullest.components,
         _reserve(workload, layout),
         workload.runtime_bytes,
-        every_part=0 if workload.expandable_segments else _every_part(moments),
+        every_part=0 if workload.expandable_segments else _every_part(moments) + _replaced(rank),
     )
     return Estimate(
         components=(*fullest.components, *shown),
@@ -115,6 +115,15 @@ def _every_part(moments: tuple[Phase, ...]) -> int:
         for one in moment.components:
             largest[one.name] = max(largest.get(one.name, 0), one.bytes)
     return sum(largest.values())
+
+
+def _replaced(rank: Rank) -> int:
+    """Blocks of logits that were copied to float32 and freed [B] (``calc.logits.Loss.replaced``)."""
+    if not rank.last:
+        return 0
+    tokens = rank.training.batch * rank.training.context_tokens
+    count = loss_of(rank.workload.loss_kernel).replaced * rank.training.regime.element_bytes
+    return count * tokens * rank.architecture.vocab_size // rank.layout.tensor
 
 
 def _rank(

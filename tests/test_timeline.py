@@ -7,6 +7,7 @@ import pytest
 from calc.catalog import architecture
 from calc.hf_config import architecture_from_hf_config
 from calc.layout import Layout
+from calc.logits import LOSSES
 from calc.memory import Lora, Workload, estimate_inference, estimate_training
 
 GIB = 2**30
@@ -222,3 +223,20 @@ def test_only_reentrant_checkpoints_of_a_sharded_frozen_base_are_kept() -> None:
     assert extra(base) == 16 * 2 * 512 * 2048
     for other in (replace(base, reentrant=False), replace(base, layout=Layout(data=2)), replace(base, lora=None)):
         assert extra(other) == 0
+
+
+def test_logits_that_were_copied_to_float32_leave_their_block_behind() -> None:
+    """Transformers before 4.46: the device shows 2 bytes per entry more than what is live, and nothing is allocated."""
+    workload = Workload(
+        batch=8, context_tokens=4096, checkpointing="full", lora=Lora(), statistic="device", accumulation_steps=1
+    )
+    plain = replace(LOSSES["upcast-in-place"], name="plain", replaced=0)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("calc.logits.LOSSES", {**LOSSES, "plain": plain})
+        both = [replace(workload, loss_kernel=name) for name in ("upcast-in-place", "plain")]
+        device = [estimate_training(architecture("llama-3-8b"), one).total for one in both]
+        live = [
+            estimate_training(architecture("llama-3-8b"), replace(one, statistic="allocated")).total for one in both
+        ]
+    assert device[0] - device[1] == 2 * 8 * 4096 * 128256
+    assert live[0] == live[1]
