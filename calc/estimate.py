@@ -171,6 +171,7 @@ class Workload:
         prompt_tokens: how many of ``context_tokens`` are computed at once in inference, the rest being generated;
             ``None`` for all.
         expandable_segments: the allocator grows its blocks instead of keeping them (``PYTORCH_CUDA_ALLOC_CONF``).
+        reentrant: checkpointing by a nested backward pass (``use_reentrant=True``, the default of older Transformers).
         statistic: ``needed``, ``allocated``, ``reserved`` or ``device`` (``calc.allocator``).
     """
 
@@ -199,6 +200,7 @@ class Workload:
     prompt_tokens: int | None = None
     statistic: str = "needed"
     expandable_segments: bool = False
+    reentrant: bool = False
 
 
 def ranged(  # noqa: PLR0913 - the parts of a component

@@ -35,6 +35,8 @@ class Loss:
         forward: tensors of ``t V`` at the end of the forward pass: in the model's format, and in float32.
         backward: the same at the start of the backward pass.
         source: key of ``calc.sources.SOURCES``.
+        replaced: tensors in the model's format that others of float32 replaced before the end of the forward pass: they
+            are gone from what is allocated, and their blocks stay with the allocator.
         chunked: the vocabulary is never computed for all tokens at once.
         offered: whether a visitor chooses it; the others are what older versions and other loops did.
     """
@@ -43,6 +45,7 @@ class Loss:
     forward: tuple[int, int]
     backward: tuple[int, int]
     source: str
+    replaced: int = 0
     chunked: bool = False
     offered: bool = False
 
@@ -73,10 +76,10 @@ LOSSES: Mapping[str, Loss] = MappingProxyType(
             Loss(name="shifted", forward=(1, 3), backward=(0, 3), source=_OBSERVED),
             Loss(name="shifted-in-place", forward=(1, 2), backward=(0, 2), source=_OBSERVED),
             # Before 4.46 the float32 copy replaced the logits.
-            Loss(name="upcast", forward=(0, 3), backward=(0, 3), source=_OBSERVED),
-            Loss(name="upcast-in-place", forward=(0, 2), backward=(0, 2), source=_OBSERVED),
+            Loss(name="upcast", forward=(0, 3), backward=(0, 3), replaced=1, source=_OBSERVED),
+            Loss(name="upcast-in-place", forward=(0, 2), backward=(0, 2), replaced=1, source=_OBSERVED),
             # A training loop that keeps the model's output in a variable keeps its logits through the backward pass.
-            Loss(name="upcast-kept", forward=(0, 3), backward=(0, 4), source="fsdp-qlora-2024"),
+            Loss(name="upcast-kept", forward=(0, 3), backward=(0, 4), replaced=1, source="fsdp-qlora-2024"),
             # Models that take the loss in their own format (GPT-2's and BigCode's classes before 4.50).
             Loss(name="own-format", forward=(3, 0), backward=(4, 0), source=_OBSERVED),
             Loss(name="own-format-in-place", forward=(2, 0), backward=(3, 0), source=_OBSERVED),

@@ -77,6 +77,13 @@ _TRAINING = {
     "fsdp-2023": _paper(
         "2304.11277v2", "PyTorch FSDP: Experiences on Scaling Fully Sharded Data Parallel", "§3.2, §3.3"
     ),
+    "fsdp-frozen": _file(
+        "pytorch/pytorch",
+        "3ade90a6aaa939cd6238e314c321b9f920db1471",
+        "torch/distributed/fsdp/_runtime_utils.py",
+        "PyTorch: torch/distributed/fsdp/_runtime_utils.py",
+        "_register_post_backward_reshard_only_hook",
+    ),
     "pipeline-2021": _paper(
         "2104.04473v5", "Efficient Large-Scale Language Model Training on GPU Clusters Using Megatron-LM", "§2.2"
     ),

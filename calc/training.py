@@ -37,6 +37,9 @@ from calc.states import (
 )
 from calc.timeline import peak, phase
 
+ZERO_WEIGHTS = 3
+"""The stage of ZeRO that shards the weights as well."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Rank:
@@ -90,7 +93,7 @@ def estimate_training(architecture: Architecture, workload: Workload, *, stage: 
         fullest.components,
         _reserve(workload, layout),
         workload.runtime_bytes,
-        every_part=0 if workload.expandable_segments else _every_part(moments),
+        every_part=0 if workload.expandable_segments else _every_part(moments) + _replaced(rank),
     )
     return Estimate(
         components=(*fullest.components, *shown),
@@ -112,6 +115,15 @@ def _every_part(moments: tuple[Phase, ...]) -> int:
         for one in moment.components:
             largest[one.name] = max(largest.get(one.name, 0), one.bytes)
     return sum(largest.values())
+
+
+def _replaced(rank: Rank) -> int:
+    """Blocks of logits that were copied to float32 and freed [B] (``calc.logits.Loss.replaced``)."""
+    if not rank.last:
+        return 0
+    tokens = rank.training.batch * rank.training.context_tokens
+    count = loss_of(rank.workload.loss_kernel).replaced * rank.training.regime.element_bytes
+    return count * tokens * rank.architecture.vocab_size // rank.layout.tensor
 
 
 def _rank(
@@ -191,6 +203,8 @@ def _timeline(rank: Rank) -> tuple[Phase, ...]:
     one, two = gathered(architecture, workload, layers=1), gathered(architecture, workload, layers=2)
     flattened = flattened_gradients(workload, trained)
     cast = cast_weights(architecture, workload)
+    hooked = _hooked(rank)
+    last = (kept, hooked) if hooked else (alone,)
 
     def moment(name: str, gradient: Iterable[Component | None], *working: Component | None) -> Phase:
         whole = working[0] if working and working[0] and working[0].name.startswith("weights/") else None
@@ -201,7 +215,7 @@ def _timeline(rank: Rank) -> tuple[Phase, ...]:
         moment("forward", [before], one or cast, kept, logits[0]),
         moment("loss", [before], one or cast, kept, logits[1]),
         moment("first_backward", [early, buckets], two or cast, kept, live),
-        moment("last_backward", [late, buckets], two, alone, live),
+        moment("last_backward", [late, buckets], two, *last, live),
         moment("optimizer_step", [gradients(workload, trained), flattened, step_temporaries(workload, trained)]),
     )
 
@@ -230,24 +244,49 @@ def _logits(rank: Rank) -> tuple[Component | None, Component | None]:
 
 
 def _live(rank: Rank) -> Component:
-    """The layer in backward, between its fused and its unfused form.
-
-    Under FSDP, where the base is frozen, the recomputed layer is there twice. We know no cause in the code, only that
-    two independent sources show it: Mistral 7B and Llama 3 8B, in 16 bits, NF4 and GPTQ, on 2 and 4 GPUs, 126 to 139
-    copies of ``t h`` where one GPU has 63 to 68 (fms-acceleration); and Llama 2 7B (Answer.AI's FSDP-QLoRA).
-    """
+    """The layer in backward, between its fused and its unfused form; above, what FSDP may keep (``_hooked``)."""
     formula = live_formula(rank.architecture, rank.training)
     fused = replace(rank.training, regime=replace(rank.training.regime, fused_norm=True))
-    low = live_formula(rank.architecture, fused).bytes
-    if rank.workload.lora and rank.layout.zero == 3 and rank.layout.shards > 1:
-        formula, low = Formula(f"2 * ({formula.expression})", formula.terms), 2 * low
+    spare = 0 if rank.workload.reentrant or not _frozen_units(rank) else _inputs(rank).bytes
     return Component(
         name="activations/live",
         derivation=formula,
-        low=min(low, formula.bytes * 6 // 10),
-        high=formula.bytes * 115 // 100,
+        low=min(live_formula(rank.architecture, fused).bytes, formula.bytes * 6 // 10),
+        high=formula.bytes * 115 // 100 + spare,
         sources=("saved-tensors-2026", "fms-acceleration"),
     )
+
+
+def _hooked(rank: Rank) -> Component | None:
+    """Gradients of the layers' inputs, ``B t h`` each, that FSDP keeps to the end of the backward pass, and with them
+    the inputs themselves: beside the layer in backward, all checkpoints are still there, and as many gradients.
+
+    Where a unit's parameters are frozen, FSDP learns that it may free them from a hook on the unit's inputs
+    (``_register_post_backward_reshard_only_hook``), which it lets go of only after the whole backward pass. Reentrant
+    checkpointing makes those inputs leaves, whose gradients pile up in ``.grad``; the hook holds their
+    ``AccumulateGrad`` nodes, and these hold both. It is not so where checkpointing is not reentrant, nor where all
+    parameters are trained, which have another hook.
+
+    Seen in Llama 3 8B, Mistral 7B and Llama 2 70B, in 16 bits, NF4 and GPTQ, on 2 and 4 GPUs: nothing more at the
+    loss, ``B L t h`` more than on one GPU at the end (fms-acceleration); and not in Answer.AI's FSDP-QLoRA, whose
+    checkpoints are not reentrant.
+    """
+    if not (rank.workload.reentrant and _frozen_units(rank)):
+        return None
+    return Component(name="activations/gradients", derivation=_inputs(rank), low=0, sources=("fsdp-frozen",))
+
+
+def _frozen_units(rank: Rank) -> bool:
+    """Whether FSDP shards layers that are frozen and checkpointed."""
+    sharded = rank.layout.zero == ZERO_WEIGHTS and rank.layout.shards > 1
+    return bool(rank.workload.lora) and sharded and rank.workload.checkpointing == "full"
+
+
+def _inputs(rank: Rank) -> Formula:
+    """One tensor of the residual stream for each layer [B]."""
+    tokens = rank.training.batch * rank.training.context_tokens
+    values = {"L": len(rank.architecture.layers), "B": rank.training.residual_bytes}
+    return Formula("L * B * t * h", {**values, "t": tokens, "h": rank.architecture.hidden_size})
 
 
 def _head_parameters(rank: Rank) -> int:

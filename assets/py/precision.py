@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from calc.es import number_text, percent_text
+from calc.es.labels import date_text
 
 FIGURES = Path(__file__).resolve().parent.parent / "accuracy.json"
 
@@ -19,7 +20,7 @@ def accuracy(figures: Mapping[str, Any] | None = None) -> dict[str, Any]:
     found = figures or json.loads(FIGURES.read_text(encoding="utf-8"))
     kinds = found["kinds"]
     return {
-        "date": found["date"],
+        "date": date_text(found["date"]),
         "sha256": found["sha256"],
         "rows": number_text(found["rows"]),
         "counted": number_text(found["counted"]),

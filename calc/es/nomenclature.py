@@ -17,6 +17,7 @@ COMPONENTS: Final[Mapping[str, str]] = {
     "activations": "Activaciones",
     "activations/prefill": "Activaciones de la entrada",
     "activations/live": "Capa en el paso hacia atrás",
+    "activations/gradients": "Gradientes de las entradas de las capas",
     "activations/dequantized": "Matriz descuantizada",
     "weights/gathered": "Pesos reunidos para calcular",
     "weights/cast": "Copia de los pesos en 16 bits",

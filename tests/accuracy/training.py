@@ -111,6 +111,7 @@ def workload_of(question: Question, architecture: Architecture) -> Workload:
         fused_norms=megatron or "foak" in framework or "liger" in framework,
         lora=_lora(question, architecture, fsdp=fsdp) if question["kind"] in ("lora", "qlora") else None,
         layout=layout,
+        reentrant=trainer,  # gradient_checkpointing_enable without arguments
         expandable_segments="torchtitan" in framework,  # its run_train.sh sets them
         statistic="allocated" if kept else statistic(question),
     )
