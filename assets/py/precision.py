@@ -21,7 +21,7 @@ def accuracy(figures: Mapping[str, Any] | None = None) -> dict[str, Any]:
     kinds = found["kinds"]
     return {
         "date": date_text(found["date"]),
-        "sha256": found["sha256"],
+        "sum": [found["sha256"][start : start + 16] for start in range(0, 64, 16)],
         "rows": number_text(found["rows"]),
         "counted": number_text(found["counted"]),
         "share": percent_text(Fraction(found["estimated"], found["counted"]), 0),
