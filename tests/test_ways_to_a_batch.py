@@ -27,12 +27,36 @@ def test_every_way_reaches_the_same_batch_and_the_one_asked_for_is_there(batch: 
     assert len(found) == min(count(asked), MOST_ROWS)
 
 
-@pytest.mark.parametrize("zero", [0, 3])
-@pytest.mark.parametrize("model", ["llama-3.2-1b", "mixtral-8x7b"])
-def test_each_way_has_the_memory_of_its_own_estimate(model: str, zero: int) -> None:
+def test_a_small_batch_is_shown_in_all_its_ways() -> None:
+    """24 samples can be had with each of their divisors of GPUs, and each of what is left as the micro-batch."""
+    found = set(combinations((4, 6, 1)))
+    every = {(b, a, g) for b in range(1, 25) for a in range(1, 25) for g in range(1, 25) if b * a * g == 24}
+    assert found <= every
+    assert count((4, 6, 1)) == len(every) == 30
+    assert {g for _, _, g in found} >= {1, 2, 3, 4, 6}
+
+
+def test_a_comparison_is_not_worked_out_before_it_is_looked_at(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The answer to a key does not wait for it."""
+
+    def never(*_: object) -> None:
+        raise AssertionError
+
+    monkeypatch.setattr("calc.calculators.acumulacion.memory", never)
+    result = run("acumulacion", {"steps": "7"})
+    assert result.figures["effective_batch"] == 28
+    with pytest.raises(AssertionError):
+        result.tables["combinations"]
+
+
+@pytest.mark.parametrize("zero", [0, 1, 2, 3])
+@pytest.mark.parametrize(
+    ("model", "asked"), [("llama-3.2-1b", {}), ("mixtral-8x7b", {}), ("gpt2", {"steps": "1", "gpus": "6"})]
+)
+def test_each_way_has_the_memory_of_its_own_estimate(model: str, asked: dict[str, str], zero: int) -> None:
     """Nothing is estimated by proportion: every row is the training estimate of its numbers."""
     architecture = catalog.architecture(model)
-    raw = {"model": model, "zero": str(zero), "checkpointing": "full"}
+    raw = {"model": model, "zero": str(zero), "checkpointing": "full", **asked}
     rows = run("acumulacion", raw).tables["combinations"]
     for row in rows:
         layout = Layout(data=int(row["gpus"]), zero=zero)

@@ -15,7 +15,7 @@ from calc.architecture import Architecture
 from calc.calculators.calculator import Calculator, inputs
 from calc.calculators.combinations import Combination, combinations, count, memory
 from calc.calculators.fields import Field, Kind, Parsed
-from calc.calculators.result import Result, Row
+from calc.calculators.result import Later, Result, Row
 from calc.calculators.shared import CONFIG, GPU, MODEL, architecture_of, checkpointing, context, optimizer
 from calc.calculators.training_fields import layout_fields
 from calc.estimate import Component, Estimate, Note, Workload
@@ -93,7 +93,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
             "sample_bytes": sample,
             "combinations": count((micro_batch, steps, gpus)),
         },
-        tables={"combinations": _rows(parsed, architecture, (micro_batch, steps, gpus), sample)},
+        tables=Later({"combinations": lambda: _rows(parsed, architecture, (micro_batch, steps, gpus), sample)}),
     )
 
 

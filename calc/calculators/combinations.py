@@ -19,8 +19,8 @@ from calc.memory import estimate_training
 Combination = tuple[int, int, int]
 """Micro-batch, accumulation steps and data-parallel GPUs."""
 
-MOST_GPUS: Final = 1024
-"""Largest number of GPUs that is proposed: powers of two up to here, as clusters come, and what was asked for."""
+MOST_GPUS: Final = 256
+"""Largest number of GPUs that is proposed, unless a larger one was asked for."""
 
 MOST_SAMPLES: Final = 1024
 """Largest micro-batch that is proposed, unless a larger one was asked for."""
@@ -44,8 +44,8 @@ def combinations(asked: Combination) -> tuple[Combination, ...]:
 def count(asked: Combination) -> int:
     """How many there are within the limits, shown or not.
 
-    >>> count((2, 2, 1))
-    6
+    >>> count((2, 2, 1)), count((4, 6, 1))
+    (6, 30)
     """
     return sum(1 for _ in _all(asked))
 
@@ -53,14 +53,15 @@ def count(asked: Combination) -> int:
 def _all(asked: Combination) -> Iterator[Combination]:
     batch, steps, gpus = asked
     whole = batch * steps * gpus
-    for some in sorted({gpus, *(2**n for n in range(MOST_GPUS.bit_length()))}):
-        if whole % some:
-            continue
+    for some in _divisors(whole, MOST_GPUS, gpus):
         each = whole // some
-        samples = {one for one in range(1, min(MOST_SAMPLES, each) + 1) if each % one == 0}
-        if some == gpus:
-            samples.add(batch)
-        yield from ((one, each // one, some) for one in sorted(samples))
+        wanted = batch if some == gpus else 1
+        yield from ((one, each // one, some) for one in _divisors(each, MOST_SAMPLES, wanted))
+
+
+def _divisors(number: int, most: int, wanted: int) -> list[int]:
+    """The divisors up to a bound, and the one that is wanted whatever its size."""
+    return sorted({wanted, *(one for one in range(1, min(most, number) + 1) if number % one == 0)})
 
 
 def _distance(one: Combination, other: Combination) -> float:

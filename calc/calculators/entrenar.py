@@ -16,7 +16,7 @@ from typing import Final
 from calc import catalog
 from calc.calculators.calculator import Calculator, inputs
 from calc.calculators.fields import Field, Kind, Parsed
-from calc.calculators.result import Figure, Result, Row
+from calc.calculators.result import Figure, Later, Result, Row
 from calc.calculators.training_fields import layout_fields, layout_of
 from calc.estimate import Component, Estimate, Note
 from calc.fit import fit
@@ -127,7 +127,7 @@ def calculate(parsed: Parsed) -> Result:
             "model_states_bytes": estimate.total - activations,
             "activations_bytes": activations,
         },
-        tables={"recipes": _recipes(parameters, name)},
+        tables=Later({"recipes": lambda: _recipes(parameters, name)}),
     )
 
 

@@ -1,6 +1,6 @@
 """What a calculator answers, and the same as JSON."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import asdict, dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
@@ -18,7 +18,36 @@ Figure = int | Fraction | str
 Row = Mapping[str, Figure | bool]
 """One row of a comparison: figures by the name of their column; ``chosen`` marks the one that was asked for."""
 
+Tables = Mapping[str, tuple[Row, ...]]
+
 NO_FIGURES: Mapping[str, Figure] = MappingProxyType({})
+
+
+class Later(Mapping[str, tuple[Row, ...]]):
+    """Tables that are worked out when one is first looked at: an answer must not wait for a comparison.
+
+    >>> Later({"one": lambda: ({"a": 1},)})["one"]
+    ({'a': 1},)
+    """
+
+    def __init__(self, makers: Mapping[str, Callable[[], tuple[Row, ...]]]) -> None:
+        self._makers = makers
+        self._made: dict[str, tuple[Row, ...]] = {}
+
+    def __getitem__(self, name: str) -> tuple[Row, ...]:
+        """The table of this name."""
+        if name not in self._made:
+            self._made[name] = self._makers[name]()
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names."""
+        return iter(self._makers)
+
+    def __len__(self) -> int:
+        """How many there are."""
+        return len(self._makers)
+
 
 IN_JSON = ("effective_batch", "trainable_parameters")
 """Figures that programs rely on: each stands at the top level of the JSON of the calculators that have it."""
@@ -46,7 +75,7 @@ class Result:
     notes: tuple[Note, ...] = ()
     figures: Mapping[str, Figure] = field(default_factory=lambda: NO_FIGURES)
     alternatives: Mapping[str, Estimate] = field(default_factory=lambda: MappingProxyType({}))
-    tables: Mapping[str, tuple[Row, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    tables: Tables = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def timeline(self) -> tuple[Phase, ...]:

@@ -123,7 +123,8 @@ def test_computing_asks_nobody_anything(calculator: Callable[[str], Visit]) -> N
         asked: list[str] = []
 
         def note(request: Request, asked: list[str] = asked) -> None:
-            asked.append(request.url)
+            if not request.url.endswith("icon.svg"):  # browsers look for a page's icon when they please
+                asked.append(request.url)
 
         visit.context.on("request", note)
         field = {"entrenar": "activations", "acumulacion": "micro-batch"}.get(name, "context")
