@@ -227,7 +227,12 @@ def write_one_file(dist: Path) -> None:
     """Write every page into one file that works from a disk."""
     runtime = dist / "assets/runtime"
     sources, packed = WORK / "runtime-sources.zip", WORK / "runtime.zip"
-    write_zip(sources, {name: (runtime / name).read_bytes() for name in onefile.DEFLATED})
+    glue = onefile.plain_script((NODE / "pyodide/pyodide.asm.mjs").read_text(encoding="utf-8"))
+    scripts = {
+        "pyodide/pyodide.asm.js": glue.encode(),
+        "pyodide/pyodide.js": (NODE / "pyodide/pyodide.js").read_bytes(),
+    }
+    write_zip(sources, {name: scripts.get(name) or (runtime / name).read_bytes() for name in onefile.DEFLATED})
     pack([{"source": str(sources), "target": str(packed), "solid": False}])
     text = onefile.one_file(
         dist,

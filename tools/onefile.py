@@ -25,12 +25,15 @@ PRINT = "print.css"
 
 DEFLATED = (
     "pyodide/pyodide.asm.wasm",
-    "pyodide/pyodide.asm.mjs",
-    "pyodide/pyodide.mjs",
+    "pyodide/pyodide.asm.js",
+    "pyodide/pyodide.js",
     "micropython/micropython.mjs",
     "micropython/micropython.wasm",
 )
-"""Files under ``assets/runtime/`` that are worth compressing."""
+"""Files of the runtime that are worth compressing, by the name that they have here."""
+
+MODULE = {"export default _createPyodideModule;": "", "import.meta.url": '"archivo://pyodide/pyodide.asm.js"'}
+"""What makes a module of Pyodide's glue -> what stands there in a plain script, which a worker can hold inside."""
 
 OWN_TEXT = ("privacidad",)
 """Pages that say something else here."""
@@ -89,6 +92,19 @@ def one_file(dist: Path, *, assets: Path, deflated: Mapping[str, bytes], lock: s
         policy=policy(script, style),
         icon=encoded((dist / "assets/icon.svg").read_bytes()),
     )
+
+
+def plain_script(module: str) -> str:
+    """Return Pyodide's glue as a plain script, whose function is a global name.
+
+    Raises:
+        ValueError: if it is not the module that this was written for.
+    """
+    for text, instead in MODULE.items():
+        if text not in module:
+            raise ValueError(text)
+        module = module.replace(text, instead)
+    return module
 
 
 def policy(script: str, style: str) -> Markup:

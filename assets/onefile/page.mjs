@@ -33,10 +33,13 @@ const here = (link) => {
 
 const calls = new Map();
 
-const startWorker = () => {
-  const url = URL.createObjectURL(new Blob([part("worker.js")], { type: "text/javascript" }));
-  const worker = new Worker(url); // a classic one: Chromium starts no module from a blob of a file
-  const names = ["pyodide.asm.wasm", "pyodide.asm.mjs", "pyodide.mjs", "library.pack", "app.pack"];
+// A classic worker, with Pyodide's own scripts inside: Chromium starts no module from a blob of a file, and in WebKit the
+// worker of a file imports nothing.
+const startWorker = async () => {
+  const scripts = ["pyodide.js", "pyodide.asm.js"].map((name) => inflated(name, "text/javascript").text());
+  const text = [...(await Promise.all(scripts)), part("worker.js")].join("\n");
+  const worker = new Worker(URL.createObjectURL(new Blob([text], { type: "text/javascript" })));
+  const names = ["pyodide.asm.wasm", "library.pack", "app.pack"];
   const parts = Object.fromEntries(names.map((name) => [name, part(name)]));
   worker.postMessage({ parts, worker: part("worker.py"), lock: JSON.parse(part("lock.json")) });
   const started = new Promise((resolve, reject) => {
@@ -57,11 +60,14 @@ const startWorker = () => {
 };
 
 let count = 0;
-const { worker, started } = startWorker();
+const running = startWorker();
+const started = running.then((one) => one.started);
+started.catch(() => {});
 const call = (name, args) =>
   new Promise((...settle) => {
     calls.set(++count, settle);
-    worker.postMessage({ id: count, name, args });
+    const message = { id: count, name, args };
+    running.then(({ worker }) => worker.postMessage(message));
   });
 
 // What page code does to the document and to time, undone when another page takes its place

@@ -1,4 +1,4 @@
-// Pyodide in the worker of the one-file edition: every file that it asks for is in the first message, and nothing else
+// Pyodide in the worker of the one-file edition, whose own two scripts stand before this text: every file that it asks for is in the first message, and nothing else
 // can be had: the policy of the document allows no connection at all. Afterwards it answers {id, name, args}.
 const bytes = (text) => {
   if (Uint8Array.fromBase64) return Uint8Array.fromBase64(text);
@@ -8,36 +8,25 @@ const bytes = (text) => {
   return result;
 };
 
+// The bytes go straight into the stream: WebKit reads no blob in the worker of a file.
 const inflated = (text, type, format = "deflate-raw") =>
-  new Response(new Blob([bytes(text)]).stream().pipeThrough(new DecompressionStream(format)), {
+  new Response(new Response(bytes(text)).body.pipeThrough(new DecompressionStream(format)), {
     headers: { "content-type": type },
   });
-
-const imported = async (text) =>
-  import(URL.createObjectURL(await inflated(text, "text/javascript").blob()));
 
 const start = async ({ parts, worker, lock }) => {
   const files = {
     "pyodide.asm.wasm": () => inflated(parts["pyodide.asm.wasm"], "application/wasm"),
     "library.zip": () => inflated(parts["library.pack"], "application/zip", "gzip"),
   };
-  globalThis.fetch = async (address) => {
-    postMessage({ step: "fetch" });
-    return files[String(address).split("/").pop()]();
-  };
-  const [{ loadPyodide }, { default: createPyodideModule }] = await Promise.all([
-    imported(parts["pyodide.mjs"]),
-    imported(parts["pyodide.asm.mjs"]),
-  ]);
-  postMessage({ step: "import" });
+  globalThis.fetch = async (address) => files[String(address).split("/").pop()]();
   const pyodide = await loadPyodide({
     indexURL: "archivo://pyodide/",
     packageBaseUrl: "archivo://pyodide/",
     stdLibURL: "archivo://pyodide/library.zip",
     lockFileContents: lock,
-    createPyodideModule,
+    createPyodideModule: _createPyodideModule,
   });
-  postMessage({ step: "loadPyodide" });
   const app = await inflated(parts["app.pack"], "application/zip", "gzip").arrayBuffer();
   pyodide.FS.writeFile("/home/pyodide/app.zip", new Uint8Array(app));
   await pyodide.runPythonAsync(worker);
