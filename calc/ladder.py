@@ -71,15 +71,15 @@ def training_ladder(architecture: Architecture, workload: Workload) -> Ladder:
 
     def smallest(room: int) -> Rung | None:
         if base.gpus > 1:
-            wanted = [base] if base.zero else [replace(base, zero=1), replace(base, zero=3)]
+            wanted = [base] if base.zero else [replace(base, zero=zero) for zero in (1, 3)]
             return _fewest(replicated(layout, room) for layout in wanted)
-        shared = _fewest(replicated(replace(base, zero=zero), room) for zero in (1, 2, 3))
+        stages = (3,) if base.offload == "all" else (1, 2, 3)  # weights wait on the host only where they are shared out
+        shared = _fewest(replicated(replace(base, zero=zero), room) for zero in stages)
         if shared and shared.layout.gpus == REPLICAS[0]:
             return shared
-        found = [shared]
-        for parts in (2, 4, NODE):  # inside a node, alone or with the rest shared out among replicas
-            split = replace(base, tensor=parts, sequence=True)
-            found += [_at(estimate, split, room), replicated(replace(split, zero=3), room)]
+        split = [replace(base, tensor=parts, sequence=True) for parts in (2, 4, NODE)]  # inside a node
+        found = [shared, *(_at(estimate, layout, room) for layout in split)]
+        found += [replicated(replace(layout, zero=3), room) for layout in split]
         best = _fewest(found)
         if best and best.layout.gpus <= NODE:
             return best

@@ -104,6 +104,22 @@ def test_a_model_too_large_for_nodes_side_by_side_is_put_in_stages() -> None:
     assert rung.bytes == estimate_training(architecture, replace(workload, layout=rung.layout)).total <= 79 * GIB
 
 
+def test_of_as_many_gpus_the_simpler_layout_is_taken() -> None:
+    """Four cards of 80 GB hold Llama 3 8B with tensors alone, and with tensors and FSDP: the first is enough."""
+    rung = training_ladder(catalog.architecture("llama-3-8b"), Workload(context_tokens=8192))(79 * GIB)
+    assert rung is not None
+    assert rung.layout == Layout(tensor=4, sequence=True)
+
+
+def test_weights_that_wait_on_the_host_are_always_shared_out() -> None:
+    """With everything offloaded only ZeRO 3 is looked at, and the answer comes."""
+    asked = {"workload": "training", "model": "llama-3-70b", "zero": "3", "offload": "all"}
+    found = {one.gpu.id: one for one in run("gpu", asked).fits}["h100-80gb"]
+    assert found.rung is not None
+    assert found.rung.layout.zero == 3
+    assert found.rung.layout.offload == "all"
+
+
 def test_what_was_chosen_for_one_gpu_stays_chosen() -> None:
     """With the optimizer's states on the host, fewer GPUs are needed, and the layout found keeps them there."""
     architecture = catalog.architecture("llama-3-8b")
