@@ -26,8 +26,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("inference", "training", "memory", "model_file"),
     ("ladder",),
     ("fit", "model_sheet", "sheet_json", "local_files"),
-    ("advice",),
     ("calculators",),
+    ("decisions",),
     ("es",),
     ("__main__",),
 )

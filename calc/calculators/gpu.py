@@ -85,7 +85,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     """The answer for any architecture; the field ``model`` is not looked at."""
     training = parsed.word("workload") == "training"
     workload = _workload(parsed, training=training)
-    estimate = (estimate_training if training else estimate_inference)(architecture, workload)
+    estimate = estimate_for(parsed, architecture)
     figures = _figures(architecture, workload, estimate, training=training)
     cache = [] if training else cache_remarks(workload)
     return Result(
@@ -101,6 +101,13 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         notes=(*estimate.notes, *_notes(figures, training=training), *cache, *remarks(estimate)),
         figures=figures,
     )
+
+
+def estimate_for(parsed: Parsed, architecture: Architecture) -> Estimate:
+    """The memory alone."""
+    training = parsed.word("workload") == "training"
+    workload = _workload(parsed, training=training)
+    return (estimate_training if training else estimate_inference)(architecture, workload)
 
 
 def _workload(parsed: Parsed, *, training: bool) -> Workload:
@@ -145,4 +152,6 @@ def _notes(figures: dict[str, Figure], *, training: bool) -> list[Note]:
     return [first, Note(code="simple_inference", params={"simple_bytes": simple})]
 
 
-VRAM = Calculator(name="gpu", fields=FIELDS, calculate=calculate, calculate_for=calculate_for)
+VRAM = Calculator(
+    name="gpu", fields=FIELDS, calculate=calculate, calculate_for=calculate_for, estimate_for=estimate_for
+)

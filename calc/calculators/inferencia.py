@@ -21,7 +21,7 @@ from calc.calculators.shared import (
     runtime_bytes,
 )
 from calc.engines import ENGINES, VLLM_SMALLER_PREFILL, prefill_tokens
-from calc.estimate import Note, Workload
+from calc.estimate import Estimate, Note, Workload
 from calc.fit import fit
 from calc.ladder import inference_ladder
 from calc.memory import estimate_inference
@@ -56,16 +56,8 @@ def calculate(parsed: Parsed) -> Result:
 
 def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     """The answer for any architecture; the field ``model`` is not looked at."""
-    requests, engine = parsed.integer("concurrency"), parsed.word("engine")
-    workload = Workload(
-        precision=parsed.word("precision"),
-        kv_precision=parsed.word("kv-precision"),
-        kv_value_precision=parsed.word("kv-value-precision"),
-        batch=requests,
-        context_tokens=parsed.integer("context"),
-        runtime_bytes=runtime_bytes(parsed),
-        engine=engine,
-    )
+    workload = _workload(parsed)
+    requests, engine = workload.batch, workload.engine
     estimate = estimate_inference(architecture, workload)
     each = estimate.component("kv_cache") // requests
     notes = [Note(code="cache_of_each_request", params={"request_bytes": each, "concurrency": requests})]
@@ -83,6 +75,23 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
     )
 
 
+def estimate_for(parsed: Parsed, architecture: Architecture) -> Estimate:
+    """The memory alone."""
+    return estimate_inference(architecture, _workload(parsed))
+
+
+def _workload(parsed: Parsed) -> Workload:
+    return Workload(
+        precision=parsed.word("precision"),
+        kv_precision=parsed.word("kv-precision"),
+        kv_value_precision=parsed.word("kv-value-precision"),
+        batch=parsed.integer("concurrency"),
+        context_tokens=parsed.integer("context"),
+        runtime_bytes=runtime_bytes(parsed),
+        engine=parsed.word("engine"),
+    )
+
+
 def _chunk(workload: Workload) -> list[Note]:
     """What vLLM's chunk depends on, where the prompts are long enough for it to matter."""
     tokens = prefill_tokens(workload.engine, batch=workload.batch, context_tokens=workload.context_tokens)
@@ -90,4 +99,6 @@ def _chunk(workload: Workload) -> list[Note]:
     return [Note(code="vllm_prefill_chunk", params=params)] if tokens > VLLM_SMALLER_PREFILL else []
 
 
-INFERENCIA = Calculator(name="inferencia", fields=FIELDS, calculate=calculate, calculate_for=calculate_for)
+INFERENCIA = Calculator(
+    name="inferencia", fields=FIELDS, calculate=calculate, calculate_for=calculate_for, estimate_for=estimate_for
+)

@@ -154,6 +154,15 @@ def _expert_notes(architecture: Architecture, adapter: Lora) -> list[Note]:
 
 def _workloads(parsed: Parsed, lora: Lora) -> dict[str, Workload]:
     """The same step of training done in the three ways: full in 16 bits (32 if the base is), LoRA, QLoRA."""
+    return {method: estimate_training(architecture, one) for method, one in _workloads(parsed, lora).items()}
+
+
+def estimate_for(parsed: Parsed, architecture: Architecture) -> Estimate:
+    """The memory of the chosen method alone."""
+    return estimate_training(architecture, _workloads(parsed, _adapter(parsed))[parsed.word("method")])
+
+
+def _workloads(parsed: Parsed, lora: Lora) -> dict[str, Workload]:
     precision = str(parsed.values.get("precision", "bfloat16"))
     adapted = Workload(
         precision=precision,
@@ -173,4 +182,6 @@ def _workloads(parsed: Parsed, lora: Lora) -> dict[str, Workload]:
     }
 
 
-LORA = Calculator(name="lora", fields=FIELDS, calculate=calculate, calculate_for=calculate_for)
+LORA = Calculator(
+    name="lora", fields=FIELDS, calculate=calculate, calculate_for=calculate_for, estimate_for=estimate_for
+)
