@@ -14,12 +14,13 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from calc import es
+from calc import catalog, es
 from calc.architecture import Architecture
 from calc.calculators import CALCULATORS, InvalidInputs, Result, run, to_json
+from calc.decisions import SOLVABLE, Question, Solution, solve
 from calc.dtypes import STORED
 from calc.errors import CalcError, InvalidInput
-from calc.es.report import report, usage, usage_of, usage_of_sheet
+from calc.es.report import report, solution_text, usage, usage_of, usage_of_sheet
 from calc.es.sheet import sheet_text
 from calc.inventory import is_quantized
 from calc.local_files import open_models
@@ -28,6 +29,9 @@ from calc.sheet_json import sheet_json
 
 SHOWN: Final = 60
 """How much of a wrong argument an error repeats."""
+
+SOLVE: Final = "solve"
+"""Flag that asks for the largest value of an input."""
 
 SPACES: Final = "\u00a0\u202f"
 """Spaces of Spanish numbers, which Python does not call printable."""
@@ -42,6 +46,7 @@ class Arguments:
     json: bool = False
     help: bool = False
     config: str | None = None
+    solve: str | None = None
     files: list[str] = field(default_factory=list)
 
 
@@ -94,15 +99,28 @@ def read_arguments(given: Sequence[str]) -> Arguments:
             asked.json, asked.help = asked.json or word == "--json", asked.help or word != "--json"
             continue
         flag, equals, value = word.partition("=")
-        key = known_flag(name, flag)
+        key = SOLVE if flag == f"--{SOLVE}" and name in SOLVABLE else known_flag(name, flag)
         text = value if equals else next(rest, None)
         if text is None or (not equals and text.startswith("--")):
             raise InvalidInput("missing_value", place=key)
         if key == "config":
             asked.config = text
+        elif key == SOLVE:
+            asked.solve = solvable(name, text)
         else:
             asked.values[key] = text
     return asked
+
+
+def solvable(calculator: str, text: str) -> str:
+    """The input that is asked for.
+
+    Raises:
+        InvalidInput: ``unknown_choice``.
+    """
+    if text not in SOLVABLE[calculator]:
+        raise InvalidInput("unknown_choice", place=SOLVE, value=text[:SHOWN], options=SOLVABLE[calculator])
+    return text
 
 
 def read_sheet_arguments(given: Sequence[str]) -> Arguments:
@@ -152,8 +170,21 @@ def answer(asked: Arguments) -> str:
     """The result as text or as JSON."""
     if asked.calculator == SHEET:
         return sheets(asked)
+    solution = solution_of(asked) if asked.solve else None
+    if solution and solution.value:
+        asked.values[solution.field] = str(solution.value)
     result = calculate(asked)
-    return as_json(to_json(result)) if asked.json else report(result, asked.values)
+    if asked.json:
+        return as_json(to_json(result) | ({"solution": solution.as_json()} if solution else {}))
+    return "\n\n".join([*([solution_text(solution)] if solution else []), report(result, asked.values)])
+
+
+def solution_of(asked: Arguments) -> Solution:
+    """The largest value of the input that is asked for with which one GPU holds the answer."""
+    values, architecture = with_file(asked)
+    question = Question(asked.calculator, values, architecture)
+    name = str(question.changed({str(asked.solve): "1"}).parsed().values["gpu"])
+    return solve(question, str(asked.solve), catalog.gpu(name))
 
 
 def as_json(value: dict[str, Any]) -> str:
@@ -175,16 +206,24 @@ def calculate(asked: Arguments) -> Result:
 
     The weights of a file that holds them quantized are taken as they are stored unless ``--precision`` says otherwise.
     """
+    values, architecture = with_file(asked)
+    result = run(asked.calculator, values, architecture)
     if asked.config is None:
-        return run(asked.calculator, asked.values)
-    architecture = read_architecture(asked.config)
+        return result
+    rest = {name: value for name, value in result.inputs.items() if name not in ("model", "config")}
+    return replace(result, inputs={"config": Path(asked.config).name, **rest})
+
+
+def with_file(asked: Arguments) -> tuple[dict[str, str], Architecture | None]:
+    """The texts of the fields, and the model of the file if there is one."""
     values = dict(asked.values)
+    if asked.config is None:
+        return values, None
+    architecture = read_architecture(asked.config)
     precision = next((one for one in CALCULATORS[asked.calculator].fields if one.name == "precision"), None)
     if is_quantized(architecture) and precision is not None and STORED.name in precision.choices:
         values.setdefault("precision", STORED.name)
-    result = run(asked.calculator, values, architecture)
-    rest = {name: value for name, value in result.inputs.items() if name not in ("model", "config")}
-    return replace(result, inputs={"config": Path(asked.config).name, **rest})
+    return values, architecture
 
 
 def read_architecture(path: str) -> Architecture:

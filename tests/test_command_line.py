@@ -283,3 +283,15 @@ def test_a_full_disk_is_one_line() -> None:
 def test_minus_zero_is_zero(answer: Any) -> None:
     """«-0» is no negative number."""
     assert answer("gpu --runtime -0")["total_bytes"] == answer("gpu --runtime 0")["total_bytes"]
+
+
+def test_the_largest_value_of_an_input_is_solved_for_a_gpu(answer: Any) -> None:
+    """``--solve`` answers with a value that fits, the estimate for it, and what is left."""
+    found = answer("inferencia --model llama-3-8b --solve context --gpu rtx-4090")
+    solution = found["solution"]
+    assert solution["field"] == "context"
+    assert found["inputs"]["context"] == solution["value"] > 8192
+    assert found["total_bytes"] == solution["total_bytes"] <= solution["usable_bytes"]
+    more = answer(f"inferencia --model llama-3-8b --gpu rtx-4090 --context {solution['value'] + 1}")
+    assert more["total_bytes"] > solution["usable_bytes"]
+    assert answer("gpu --model llama-3-70b --solve batch --gpu rtx-4090")["solution"]["value"] == 0

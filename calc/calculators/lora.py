@@ -28,7 +28,7 @@ from calc.calculators.shared import (
     runtime_bytes,
 )
 from calc.calculators.training_fields import layout_fields, layout_of, step_fields, step_options
-from calc.estimate import Lora, Note, Workload
+from calc.estimate import Estimate, Lora, Note, Workload
 from calc.fit import fit
 from calc.ladder import training_ladder
 from calc.lora import ALL_LINEAR, adapter_file_bytes, adapters, extra_shapes
@@ -152,17 +152,13 @@ def _expert_notes(architecture: Architecture, adapter: Lora) -> list[Note]:
     return [Note(code="lora_packed_experts" if adapter.packed_experts else "lora_separate_experts")]
 
 
-def _workloads(parsed: Parsed, lora: Lora) -> dict[str, Workload]:
-    """The same step of training done in the three ways: full in 16 bits (32 if the base is), LoRA, QLoRA."""
-    return {method: estimate_training(architecture, one) for method, one in _workloads(parsed, lora).items()}
-
-
 def estimate_for(parsed: Parsed, architecture: Architecture) -> Estimate:
     """The memory of the chosen method alone."""
     return estimate_training(architecture, _workloads(parsed, _adapter(parsed))[parsed.word("method")])
 
 
 def _workloads(parsed: Parsed, lora: Lora) -> dict[str, Workload]:
+    """The same step of training done in the three ways: full in 16 bits (32 if the base is), LoRA, QLoRA."""
     precision = str(parsed.values.get("precision", "bfloat16"))
     adapted = Workload(
         precision=precision,

@@ -29,6 +29,7 @@ class Solution:
         value: the largest whole number that fits; 0 if not even the smallest does.
         total: memory with it [B]; with the smallest value where none fits.
         room: memory that it may take [B].
+        gpu: id of the card whose memory that is; empty for plain bytes.
         bound: what stops it: ``memory``, or ``field`` where the largest value that may be typed still fits.
     """
 
@@ -37,11 +38,17 @@ class Solution:
     total: int
     room: int
     bound: str
+    gpu: str = ""
 
     @property
     def free(self) -> int:
         """What is left with it, negative where nothing fits [B]."""
         return self.room - self.total
+
+    def as_json(self) -> dict[str, int | str]:
+        """Plain values, as ``python -m calc … --solve … --json`` prints them."""
+        sizes = {"total_bytes": self.total, "usable_bytes": self.room, "free_bytes": self.free}
+        return {"field": self.field, "value": self.value, "gpu": self.gpu, **sizes, "bound": self.bound}
 
 
 def solve(question: Question, name: str, room: Gpu | int) -> Solution:
@@ -73,7 +80,8 @@ def solve(question: Question, name: str, room: Gpu | int) -> Solution:
 
     value, taken = largest(total, *_ends(field), limit)
     bound = "field" if value == _ends(field)[1] else "memory"
-    return Solution(field=name, value=value, total=taken, room=limit, bound=bound)
+    gpu = "" if isinstance(room, int) else room.id
+    return Solution(field=name, value=value, total=taken, room=limit, bound=bound, gpu=gpu)
 
 
 def _ends(field: Field) -> tuple[int, int]:

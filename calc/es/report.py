@@ -4,8 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
+from calc import catalog
 from calc.calculators import CALCULATORS as DECLARED
 from calc.calculators import Field, Kind, Result
+from calc.decisions import SOLVABLE, Solution
 from calc.es.forms import CALCULATORS, FIELD_HINTS, FIELD_LABELS, SUMMARIES, UNITS
 from calc.es.labels import MOMENTS, RECIPES, layout_text
 from calc.es.messages import VERDICTS, note_text
@@ -43,6 +45,23 @@ def report(result: Result, given: Iterable[str] = ()) -> str:
         "\n".join(f"· {text}" for text in (*(note_text(note, unit) for note in result.notes), *_unused(result, given))),
     ]
     return "\n\n".join(part for part in parts if part)
+
+
+def solution_text(solution: Solution) -> str:
+    """The largest value that fits, in one sentence.
+
+    >>> found = Solution(field="context", value=8, total=3 * 2**30, room=4 * 2**30, bound="memory", gpu="rtx-4090")
+    >>> solution_text(found).replace("\u00a0", " ")
+    'Longitud de secuencia: caben hasta 8 en una RTX 4090, y queda 1 GiB.'
+    """
+    name = catalog.gpu(solution.gpu).name
+    label = FIELD_LABELS[solution.field]
+    if not solution.value:
+        return f"{label}: no cabe ni el valor mínimo en una {name}; faltan {bytes_text(-solution.free)}."
+    limit = "" if solution.bound == "memory" else " (el máximo que se admite)"
+    return (
+        f"{label}: caben hasta {number_text(solution.value)} en una {name}{limit}, y queda {bytes_text(solution.free)}."
+    )
 
 
 def _unused(result: Result, given: Iterable[str]) -> Iterable[str]:
@@ -218,6 +237,8 @@ def usage_of(calculator: str) -> str:
     lines = [f"Uso: python -m calc {calculator} [--opción valor …] [--json]", "", CALCULATORS[calculator], ""]
     for field in DECLARED[calculator].fields:
         lines += _option(field)
+    if calculator in SOLVABLE:
+        lines += ["  --solve CAMPO", f"      El mayor valor que cabe en la GPU: {', '.join(SOLVABLE[calculator])}."]
     return "\n".join(
         (*lines, "  --json", "      Escribe el resultado en JSON.", "  --help", "      Muestra esta ayuda.")
     )
