@@ -100,6 +100,18 @@ def test_every_cell_of_the_table_is_the_estimate_of_its_inputs(
             assert total == cell.estimate().total
 
 
+def test_neighbours_with_other_components_are_not_on_a_line() -> None:
+    """A component that only one of two neighbouring cells has is no obstacle: both are asked for."""
+    question = Question(
+        "gpu",
+        {"model": "gpt2", "workload": "training", "checkpointing": "sqrt", "loss": "chunked", "pipeline-parallel": "4"},
+    )
+    table = grid(question, "context", [256, 512, 49152], "batch", [56, 64])
+    for context, totals in zip(table.rows, table.totals, strict=True):
+        for batch, total in zip(table.columns, totals, strict=True):
+            assert total == question.changed(context=str(context), batch=str(batch)).estimate().total
+
+
 def test_a_table_of_1600_cells_asks_few_questions(monkeypatch: pytest.MonkeyPatch) -> None:
     """Where memory is straight in both inputs, nine questions give 40 by 40 answers."""
     asked: list[Question] = []

@@ -147,7 +147,7 @@ def _totals(line: _Line, values: tuple[int, ...]) -> tuple[int, ...]:
     """The largest moment at each value [B]."""
     totals = [_total(line.parts[0])]
     for first, last, start, end in zip(line.knots, line.knots[1:], line.parts, line.parts[1:], strict=False):
-        straight = _straight(start, end, values[last] - values[first])
+        straight = _straight(start, end, values[last] - values[first]) if last - first > 1 else []
         for index in range(first + 1, last):
             if straight:
                 done = values[index] - values[first]

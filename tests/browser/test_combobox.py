@@ -64,7 +64,7 @@ def test_words_find_models_in_any_order_by_name_id_or_family(visit: Visit, text:
     """Each word narrows the list, whatever its case and accents; the best match is the active option."""
     box(visit).focus()
     write(visit, text)
-    assert active(visit) == first
+    until(visit.page, lambda: active(visit) == first)
     assert first in options(visit)
     assert absent not in options(visit)
 

@@ -15,8 +15,8 @@ import pytest
 import render
 
 from tests.browser.command_line import command_line, parts
-from tests.browser.conftest import PREFIX
 from tests.browser.leaks import PAGE
+from tests.browser.outage import FrailServer
 from tests.browser.test_model_page import CONFIG
 from tests.browser.visit import READ
 from tools.engines import PROGRAMS, Driver, Missing, engine
@@ -131,16 +131,17 @@ def test_no_attempt_to_send_anything_leaves(page: Driver, site: str, tmp_path: P
 
 def test_after_one_visit_every_page_works_without_the_server(page: Driver, dist: Path) -> None:
     """The server is gone, and pages that were never opened start and compute."""
-    with SiteServer(dist, prefix=PREFIX) as server:
+    with FrailServer(dist) as server:
         page.open(server.url)
         wait_for(page, WHOLE, "ready")
         page.run("await navigator.serviceWorker.ready;")
-    for name in ("lora", "gpu"):
-        page.open(server.url + render.PAGES[name].path)
-        wait_for(page, WHOLE, "ready")
-        page.run(SET.replace("INPUTS", json.dumps({"context": "1024"})))
-        expected = [list(one) for one in parts(command_line(name, {"context": "1024"}))]
-        wait_for(page, f"({READ})().parts.map(([name, bytes]) => [name, Number(bytes)])", expected)
+        server.site.dead = True  # connections that are still open get no answer either
+        for name in ("lora", "gpu"):
+            page.open(server.url + render.PAGES[name].path)
+            wait_for(page, WHOLE, "ready")
+            page.run(SET.replace("INPUTS", json.dumps({"context": "1024"})))
+            expected = [list(one) for one in parts(command_line(name, {"context": "1024"}))]
+            wait_for(page, f"({READ})().parts.map(([name, bytes]) => [name, Number(bytes)])", expected)
 
 
 def test_the_one_file_edition_computes_from_a_disk(page: Driver, dist: Path) -> None:
