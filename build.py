@@ -25,7 +25,7 @@ sys.path.insert(0, str(HERE / "assets" / "py"))
 import render  # noqa: E402  (it lives beside the files that the browser gets)
 from jinja2 import FileSystemLoader, ModuleLoader  # noqa: E402
 
-from tools import offline, onefile, policy  # noqa: E402
+from tools import offline, onefile, policy, pyscript_core  # noqa: E402
 
 DIST = HERE / "dist"
 WORK = HERE / "build"
@@ -33,7 +33,7 @@ NODE = HERE / "node_modules"
 ASSETS = HERE / "assets"
 
 RUNTIME = {
-    "pyscript": (NODE / "@pyscript/core/dist", ("core.js", "core-*.js", "error-*.js")),
+    "pyscript": (NODE / "@pyscript/core/dist", ("core-*.js",)),
     "pyodide": (NODE / "pyodide", ("pyodide.mjs", "pyodide.asm.mjs", "pyodide.asm.wasm", "python_stdlib.zip")),
     "micropython": (
         NODE / "@micropython/micropython-webassembly-pyscript",
@@ -65,7 +65,6 @@ LICENCES: Mapping[str, Path] = {
     "polyscript": NODE / "polyscript/LICENSE",
     "pyodide": HERE / "licencias/pyodide.txt",
     "pyscript": NODE / "@pyscript/core/LICENSE",
-    "fake-indexeddb": NODE / "fake-indexeddb/LICENSE",
     "workbox": NODE / "workbox-core/LICENSE",
     "calculadora-vram": HERE / "LICENSE",
 }
@@ -103,11 +102,8 @@ def copy_runtime(dist: Path) -> None:
                 raise FileNotFoundError(f"{name}: no {pattern} in node_modules: run npm ci")
             for path in found:
                 copy(path, dist / "assets/runtime" / name / path.name)
-    standin = NODE / "fake-indexeddb"
-    for path in (standin / "auto/index.mjs", *sorted((standin / "build/esm").rglob("*.js"))):
-        copy(path, dist / "assets/runtime/fake-indexeddb" / path.relative_to(standin))
     (core,) = (dist / "assets/runtime/pyscript").glob("core-*.js")
-    write(core, policy.without_eval(core.read_text(encoding="utf-8")))
+    write(core, pyscript_core.fitted(core.read_text(encoding="utf-8")))
 
 
 def copy_styles(dist: Path) -> None:
@@ -123,8 +119,9 @@ def copy_page_side(dist: Path) -> None:
     """Copy what PyScript reads by address: the files that know the browser."""
     for name in PAGE_SIDE:
         copy(ASSETS / "py" / name, dist / "assets/py" / name)
-    for name in ("boot.mjs", "storage.mjs", "offline.mjs"):
-        copy(ASSETS / name, dist / "assets" / name)
+    copy(ASSETS / "offline.mjs", dist / "assets/offline.mjs")
+    boot = (ASSETS / "boot.mjs").read_text(encoding="utf-8")
+    write(dist / "assets/boot.mjs", boot.replace("pyscript/core.js", f"pyscript/{core_name()}"))
 
 
 def pack_python(dist: Path) -> None:
@@ -277,13 +274,18 @@ def pyscript(path: str, *, search: bool = False) -> dict[str, str]:
     page: dict[str, object] = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
     if search:
         page["files"] = {f"{root}assets/py/combobox.py": "./combobox.py"}
-    (core,) = RUNTIME["pyscript"][0].glob("core-*.js")
     return {
         "worker": json.dumps(worker),
         "page": json.dumps(page),
         "plugins": json.dumps({"plugins": plugins}),
-        "core": core.name,
+        "core": core_name(),
     }
+
+
+def core_name() -> str:
+    """Return the name of PyScript's core, which has its content's hash in it."""
+    (core,) = RUNTIME["pyscript"][0].glob("core-*.js")
+    return core.name
 
 
 def copy(source: Path, target: Path) -> None:

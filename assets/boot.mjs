@@ -1,13 +1,14 @@
 // Starts PyScript and watches the start, whatever part of it fails: the parts tell how far they are, or what is wrong,
 // and silence for too long is wrong too. What the page was built with stays, and what was typed goes into the address,
 // so that «Reintentar» finds it again. Once the page's own code computes, this has nothing more to say.
-import { ensureDatabase } from "./storage.mjs";
 
 const root = document.documentElement;
-const core = new URL("./runtime/pyscript/core.js", import.meta.url);
+const core = "./runtime/pyscript/core.js";
 const silence = Number(root.dataset.silence ?? 30_000);
 
 const starting = () => root.dataset.state === "loading";
+
+const named = (path) => path.split("/").pop();
 
 const all = (selector, action) => document.querySelectorAll(selector).forEach(action);
 
@@ -39,7 +40,7 @@ const heard = () => {
 // The first file that was asked for and has not come, as far as the page can tell.
 const missing = () => {
   const came = new Set(performance.getEntriesByType("resource").map((one) => one.name.split("/").pop()));
-  return ["core.js", "micropython.mjs", "micropython.wasm", "worker.py", "interpreter.mjs"].find((name) => !came.has(name)) ?? "";
+  return [named(core), "micropython.mjs", "micropython.wasm", "worker.py", "interpreter.mjs"].find((name) => !came.has(name)) ?? "";
 };
 
 // What the worker says
@@ -108,9 +109,8 @@ addEventListener(
 const start = async () => {
   heard();
   if (typeof WebAssembly === "undefined") return fail("webassembly");
-  await ensureDatabase();
   follow();
-  await import(core).catch((error) => fail("unreachable", `core.js (${error.message})`));
+  await import(core).catch((error) => fail("unreachable", `${named(core)} (${error.message})`));
 };
 
 start();

@@ -1,12 +1,9 @@
 // The interpreter that pyscript.toml names, served beside Pyodide's own files. It asks for everything at once, starts
 // Pyodide with our compiled library, tells the page how far it is, and turns a missing or broken file into an error:
 // Pyodide alone would wait in silence for ever. The WebAssembly passes untouched, so that the browser can keep it compiled.
-import { ensureDatabase } from "../../storage.mjs";
 import { loadPyodide as load, version } from "./pyodide.mjs";
 
 export { version };
-
-await ensureDatabase(); // PyScript opens one as soon as this module is there
 
 const base = new URL("./", import.meta.url).href;
 const lock = "PYODIDE_LOCK";
