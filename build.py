@@ -6,7 +6,6 @@ MarkupSafe from the Python that runs this. Read :func:`build` as the table of co
 
 from __future__ import annotations
 
-import gzip
 import hashlib
 import importlib.metadata
 import io
@@ -25,7 +24,7 @@ sys.path.insert(0, str(HERE / "assets" / "py"))
 import render  # noqa: E402  (it lives beside the files that the browser gets)
 from jinja2 import FileSystemLoader, ModuleLoader  # noqa: E402
 
-from tools import offline, onefile, policy, pyscript_core  # noqa: E402
+from tools import expanded, offline, onefile, policy, pyscript_core, stand_ins  # noqa: E402
 
 DIST = HERE / "dist"
 WORK = HERE / "build"
@@ -57,6 +56,9 @@ PAGE_SIDE = ("page.py", "combobox.py", "files.py", "worker.py")
 
 BUILD_SIDE = ("precision.py",)
 """Python that only the build runs."""
+
+LEFT_OUT = (*PAGE_SIDE, *BUILD_SIDE, "calc/__main__.py")
+"""Python that the worker does not import, by its name in the archive."""
 
 LICENCES: Mapping[str, Path] = {
     "cpython": HERE / "licencias/cpython.txt",
@@ -126,15 +128,27 @@ def copy_page_side(dist: Path) -> None:
 
 def pack_python(dist: Path) -> None:
     """Compile Python's library and our own, with the Python that runs in the browser, into one archive each."""
-    sources = WORK / "app-sources.zip"
-    write_zip(sources, dict(app_files()))
-    modules = (HERE / "tools/library.txt").read_text(encoding="utf-8").split()
-    pack(
-        [
-            {"source": str(NODE / "pyodide/python_stdlib.zip"), "target": str(dist / LIBRARY), "modules": modules},
-            {"source": str(sources), "target": str(dist / APP)},
-        ]
-    )
+    library, app = WORK / "library-sources.zip", WORK / "app-sources.zip"
+    write_zip(library, dict(library_files()))
+    write_zip(app, dict(app_files()))
+    pack([{"source": str(library), "target": str(dist / LIBRARY)}, {"source": str(app), "target": str(dist / APP)}])
+
+
+def library_files() -> Iterator[tuple[str, bytes]]:
+    """Yield name and bytes of the modules of Python's library that the site needs, some of them stand-ins."""
+    wanted = (HERE / "tools/library.txt").read_text(encoding="utf-8").split()
+    lean = stand_ins.of_library()
+    with zipfile.ZipFile(NODE / "pyodide/python_stdlib.zip") as archive:
+        for name in archive.namelist():
+            module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+            if (
+                name.endswith(".py")
+                and module in wanted
+                and not stand_ins.dropped(module)
+                and module.partition(".")[0] not in lean
+            ):
+                yield name, archive.read(name)
+    yield from ((f"{module}.py", data) for module, data in lean.items())
 
 
 def pack(jobs: Sequence[Mapping[str, object]]) -> None:
@@ -146,16 +160,21 @@ def pack(jobs: Sequence[Mapping[str, object]]) -> None:
 
 def app_files() -> Iterator[tuple[str, bytes]]:
     """Yield name and bytes of all that the worker imports or reads: calc, rendering, templates, jinja2, MarkupSafe."""
-    for path in sorted((HERE / "calc").rglob("*")):
-        if path.suffix in {".py", ".json"} and path.name != "__main__.py":
-            yield path.relative_to(HERE).as_posix(), path.read_bytes()
-    for path in sorted((ASSETS / "py").glob("*.py")):
-        if path.name not in {*PAGE_SIDE, *BUILD_SIDE}:
-            yield path.name, path.read_bytes()
+    ours = {path.relative_to(HERE).as_posix(): path for path in sorted((HERE / "calc").rglob("*.py"))}
+    ours |= {path.name: path for path in sorted((ASSETS / "py").glob("*.py"))}
+    sources = {name: path.read_text(encoding="utf-8") for name, path in ours.items() if name not in LEFT_OUT}
+    built_on = set[str]().union(*map(expanded.bases, sources.values()))
+    for name, source in sources.items():
+        yield name, expanded.expanded(source, built_on).encode()
+    for path in sorted((HERE / "calc").rglob("*.json")):
+        yield path.relative_to(HERE).as_posix(), path.read_bytes()
+    yield f"{expanded.SUPPORT}.py", expanded.SUPPORT_TEXT.encode()
     yield from compiled_templates()
     for package in ("jinja2", "markupsafe"):
+        lean = stand_ins.of_package(package)
         for path in sorted(package_folder(package).rglob("*.py")):
-            yield f"{package}/{path.relative_to(package_folder(package)).as_posix()}", path.read_bytes()
+            name = path.relative_to(package_folder(package)).as_posix()
+            yield f"{package}/{name}", lean.get(name) or path.read_bytes()
 
 
 def compiled_templates() -> Iterator[tuple[str, bytes]]:
@@ -175,19 +194,13 @@ def package_folder(name: str) -> Path:
 
 
 def write_interpreter(dist: Path) -> None:
-    """Write the module that starts Pyodide, with what Pyodide wants to know of its own build inside it."""
+    """Write the modules that fetch and start Pyodide, with what they want to know of its build inside them."""
     text = (ASSETS / "interpreter.mjs").read_text(encoding="utf-8")
-    runtime = dist / "assets/runtime/pyodide"
-    sizes = {path.name: unpacked_size(path) for path in (runtime / "pyodide.asm.wasm", runtime / "pyodide.asm.mjs")}
-    sizes |= {Path(name).name: unpacked_size(dist / name) for name in (LIBRARY, APP)}
-    text = text.replace('"PYODIDE_LOCK"', pyodide_lock()).replace('"SIZES"', json.dumps(sizes, sort_keys=True))
-    write(runtime / "interpreter.mjs", text)
-
-
-def unpacked_size(path: Path) -> int:
-    """Return the bytes of a file as the page gets to see them, without the compression of our archives."""
-    data = path.read_bytes()
-    return len(gzip.decompress(data) if path.suffix == ".pack" else data)
+    write(dist / "assets/runtime/pyodide/interpreter.mjs", text.replace('"PYODIDE_LOCK"', pyodide_lock()))
+    wasm = dist / "assets/runtime/pyodide/pyodide.asm.wasm"
+    sizes = {path.name: path.stat().st_size for path in (wasm, dist / LIBRARY, dist / APP)}
+    text = (ASSETS / "parts.mjs").read_text(encoding="utf-8")
+    write(dist / "assets/parts.mjs", text.replace('"SIZES"', json.dumps(sizes, sort_keys=True)))
 
 
 def pyodide_lock() -> str:

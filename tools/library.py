@@ -32,7 +32,6 @@ ALWAYS = (
     "encodings.idna",
     "encodings.latin_1",
     "encodings.utf_8_sig",
-    "importlib.resources",
     "json",
     "pprint",
     "pyodide",

@@ -1,6 +1,6 @@
 // Packs Python for the browser: compiles sources with the very Python that will run them there (Pyodide, under Node)
 // and writes one zip per job. Usage: node tools/pack.mjs JOBS.json, where JOBS.json is a list of
-// {"source": zip, "target": archive, "modules": optional list of modules to keep, "solid": optional, see pack.py}.
+// {"source": zip, "target": archive, "solid": optional, see pack.py}.
 import { readFile, writeFile } from "node:fs/promises";
 import { dirname, join, resolve } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -15,8 +15,8 @@ const pyodide = await loadPyodide({
 pyodide.FS.writeFile("/home/pyodide/pack.py", await readFile(join(here, "pack.py"), "utf8"));
 const pack = pyodide.pyimport("pack").pack;
 
-for (const { source, target, modules, solid = true } of jobs) {
+for (const { source, target, solid = true } of jobs) {
   pyodide.FS.writeFile("/tmp/source.zip", await readFile(resolve(source)));
-  pack.callKwargs("/tmp/source.zip", "/tmp/target.zip", JSON.stringify(modules ?? null), { solid });
+  pack.callKwargs("/tmp/source.zip", "/tmp/target.zip", { solid });
   await writeFile(resolve(target), pyodide.FS.readFile("/tmp/target.zip"));
 }

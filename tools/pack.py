@@ -13,7 +13,6 @@ as one deflated file for each module.
 import gzip
 import importlib.util
 import io
-import json
 import marshal
 import types
 import zipfile
@@ -24,17 +23,16 @@ UNCHECKED_HASH = 0b01
 """Flags word of a hash-based ``.pyc`` that the importer does not compare with a source (PEP 552)."""
 
 
-def pack(source: str, target: str, modules_json: str = "null", *, solid: bool = True) -> None:
+def pack(source: str, target: str, *, solid: bool = True) -> None:
     """Write ``target`` with the modules of ``source`` compiled and its other files as they are.
 
     ``solid`` is one gzip around everything; otherwise a zip of files that are each compressed alone.
     """
-    wanted = json.loads(modules_json)
     inside = io.BytesIO()
     method = zipfile.ZIP_STORED if solid else zipfile.ZIP_DEFLATED
     with zipfile.ZipFile(source) as old, zipfile.ZipFile(inside, "w", method, compresslevel=9) as new:
         for name in sorted(old.namelist()):
-            if name.endswith("/") or (wanted is not None and not keeps(name, wanted)):
+            if name.endswith("/"):
                 continue
             data = old.read(name)
             if name.endswith(".py"):
@@ -44,14 +42,6 @@ def pack(source: str, target: str, modules_json: str = "null", *, solid: bool = 
             new.writestr(entry, data)
     data = inside.getvalue()
     Path(target).write_bytes(gzip.compress(data, compresslevel=9, mtime=0) if solid else data)
-
-
-def keeps(name: str, wanted: list[str]) -> bool:
-    """Say whether the file ``name`` of the library belongs to one of the ``wanted`` modules."""
-    if not name.endswith(".py"):
-        return False
-    module = name.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
-    return module in wanted
 
 
 def compiled(name: str, source: bytes) -> bytes:
@@ -64,4 +54,14 @@ def compiled(name: str, source: bytes) -> bytes:
 def without_lines(code: types.CodeType) -> types.CodeType:
     """Return the code, and all code inside it, without the tables of line numbers."""
     inner = (without_lines(one) if isinstance(one, types.CodeType) else one for one in code.co_consts)
-    return code.replace(co_consts=tuple(inner), co_linetable=b"")
+    return code.replace(co_consts=tuple(inner), co_linetable=no_lines(len(code.co_code) // 2))
+
+
+def no_lines(units: int) -> bytes:
+    """Return the shortest table that gives every instruction a place, and to each the place «nowhere».
+
+    An entry is a byte, 1 (a first byte), 1111 (no location) and three bits for its length less one, up to 8 code units
+    (CPython, ``InternalDocs/code_objects.md``). Without a place for each, ``traceback`` itself fails.
+    """
+    whole, part = divmod(units, 8)
+    return b"\xff" * whole + (bytes([0xF8 | part - 1]) if part else b"")

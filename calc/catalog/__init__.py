@@ -8,7 +8,7 @@ import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from types import MappingProxyType
 from typing import Any
 
@@ -112,7 +112,7 @@ def _architecture(id: str) -> Architecture:
 
 @cache
 def _read(name: str) -> dict[str, Any]:
-    data: dict[str, Any] = json.loads(files(__name__).joinpath(name).read_text(encoding="utf-8"))
+    data: dict[str, Any] = json.loads(get_data(__name__, name) or b"{}")
     return data
 
 
