@@ -76,7 +76,7 @@ def _moments(architecture: Architecture, workload: Workload, precision: DType) -
     prompt = workload.context_tokens if given is None else min(given, workload.context_tokens)
     weights, size = weight_components(architecture, precision), precision.compute_bits // 8
     weights = (*weights, *_rotary_tables(architecture, size)) if legacy else weights
-    weights = (*weights, *_beside(architecture, workload, size))
+    weights = (*weights, *beside_the_model(architecture, workload, size))
     buffer = dequantized(architecture, precision)
     static = workload.engine == "transformers" and workload.serving.static_cache
     filled = kv_cache(architecture, workload, workload.context_tokens if static else prompt)
@@ -117,7 +117,7 @@ def _llama_cpp(architecture: Architecture, workload: Workload, precision: DType)
     return phase("prefill", [*weight_components(architecture, precision, held), cache, buffer])
 
 
-def _beside(architecture: Architecture, workload: Workload, size: int) -> tuple[Component, ...]:
+def beside_the_model(architecture: Architecture, workload: Workload, size: int) -> tuple[Component, ...]:
     """What vLLM loads beside the model: the draft model, in 16 bits, and a slot for each adapter.
 
     A slot holds both matrices of every linear layer at the highest rank (``create_lora_weights``: zeros of

@@ -182,6 +182,21 @@ def shared_width(architecture: Architecture, engine: str = "vllm") -> int:
     return sum(layers * _elements(geometry) for geometry, layers in full.items())
 
 
+def layer_widths(architecture: Architecture) -> Counter[tuple[int | None, int]] | None:
+    """How many layers cache so many elements per token, by how far they look back.
+
+    ``None`` for a model that keeps more than keys and values of its own text: states, an encoder, images.
+    """
+    for layer, _ in distinct_layers(architecture):
+        if layer.state is not None or layer.encoder_attention is not None or layer.cross_attention:
+            return None
+    found: Counter[tuple[int | None, int]] = Counter()
+    for window, geometries in _reaches(architecture, "vllm").items():
+        for geometry, layers in geometries.items():
+            found[window, _elements(geometry)] += layers
+    return found
+
+
 def _reaches(
     architecture: Architecture, engine: str, windows: bool | None = None
 ) -> dict[int | None, Counter[Geometry]]:

@@ -252,6 +252,12 @@ _DEVICE = {
         "vllm/v1/core/kv_cache_utils.py",
         "vLLM: kv_cache_utils.py",
     ),
+    "vllm-worker": _file(
+        "vllm-project/vllm",
+        "0012cf691b7e69423244d2b1405f4b6832156e19",
+        "vllm/v1/worker/gpu_worker.py",
+        "vLLM: Worker.determine_available_memory",
+    ),
     "vllm-lora": _file(
         "vllm-project/vllm",
         "1ace43ed7b3c79daba3b4828fdaf30dcb4094adb",
