@@ -13,8 +13,8 @@ A matrix that waits in the computer's memory is copied to the GPU for batches of
 (``ggml_backend_cuda_device_offload_op``): the largest of them stands in the buffer with its operation.
 
 Published buffers that show it: Llama 3.1 8B, no flash attention, 512 x 1,024: 266.5 MiB = ``4 u (V + 2 h)``; layers of
-Qwen3 235B with flash attention, 65,536 cells: 240 MiB = ``6 u s + 4 u (2 a d + 2 h)``; GLM-Z1 32B in 16 bits all of whose
-layers wait: 2,084 MiB, the head's 1,776 among them.
+Qwen3 235B with flash attention, 65,536 cells: 240 MiB = ``6 u s + 4 u (2 a d + 2 h)``; Qwen3.5 397B with its head on
+the host, Q6_K and the like: 1,304 MiB, the head's 800 among them (ik_llama.cpp).
 """
 
 from collections.abc import Iterable
@@ -64,7 +64,8 @@ def compute_buffer(
     Range: a hidden state less, or two more; 15 % where attention or the feed-forward leads.
 
     >>> from calc.catalog import architecture
-    >>> round(compute_buffer(architecture("llama-3.1-8b"), ubatch=512, context_tokens=1024, flash=False).bytes / 2**20, 1)
+    >>> model = architecture("llama-3.1-8b")
+    >>> compute_buffer(model, ubatch=512, context_tokens=1024, flash=False).bytes / 2**20
     266.5
     """
     terms: dict[str, Number] = {"u": ubatch, "V": architecture.vocab_size, "h": architecture.hidden_size}

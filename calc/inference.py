@@ -131,9 +131,7 @@ def beside_the_model(architecture: Architecture, workload: Workload, size: int) 
         terms: dict[str, Number] = {"P_d": loaded_parameters(serving.draft), "B": size}
         found.append(Component(name="weights/draft", derivation=Formula("P_d * B", terms), sources=("hf-config",)))
     if serving.adapters:
-        parameters = lora_parameters(
-            architecture, rank=serving.adapter_rank, target_modules="all-linear", packed=False
-        )
+        parameters = lora_parameters(architecture, rank=serving.adapter_rank, target_modules="all-linear", packed=False)
         terms = {"N_a": serving.adapters, "P_a": parameters, "B": size}
         found.append(Component(name="adapters", derivation=Formula("N_a * P_a * B", terms), sources=("vllm-lora",)))
     return tuple(found)

@@ -134,8 +134,8 @@ def kv_cache_formula(  # noqa: PLR0913 - one keyword for each choice
 ) -> Formula:
     """The law whose value is ``kv_cache_bytes``: one term per reach, layers of equal geometry together.
 
-    ``ubatch`` is llama.cpp's physical batch, which its windowed layers hold as well; ``windows`` says whether it honours
-    them where the layers given are only some of a model's (``None``: as these tell).
+    ``ubatch`` is llama.cpp's physical batch, which its windowed layers hold as well; ``windows`` says whether it
+    honours them where the layers given are only some of a model's (``None``: as these tell).
 
     >>> from calc.hf_config import architecture_from_hf_config
     >>> gemma = {"model_type": "gemma2", "hidden_size": 2304, "intermediate_size": 9216, "vocab_size": 256000,

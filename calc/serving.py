@@ -1,7 +1,7 @@
-"""The pool of KV cache that a vLLM server reserves when it starts, and the two numbers that it prints about it.
+"""What engines make of a GPU: vLLM's pool of KV cache, and what llama.cpp leaves in the computer's memory.
 
-vLLM V1 takes a share of the GPU, ``--gpu-memory-utilization`` of what CUDA reports, and fills with KV cache what weights,
-the peak of a trial run, CUDA graphs and memory outside PyTorch leave of it (``Worker.determine_available_memory``,
+vLLM V1 takes a share of the GPU, ``--gpu-memory-utilization`` of what CUDA reports, and fills with KV cache what is
+left of it by weights, the peak of a trial run, CUDA graphs and memory outside PyTorch (``determine_available_memory``,
 vllm/v1/worker/gpu_worker.py). The trial run is as large as a step can be: ``--max-num-batched-tokens`` through the
 layers, and a sampler for ``--max-num-seqs`` sequences. What is left is cut in blocks of 16 tokens, and it prints
 
@@ -15,18 +15,20 @@ with an encoder or with attention to images, and windowed models whose layers di
 """
 
 from collections import Counter
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from math import ceil
 
 from calc.activations import widest_mlp
-from calc.architecture import Architecture
+from calc.architecture import Architecture, TensorKind
 from calc.dtypes import CACHE_BITS, dtype
 from calc.engines import VLLM_LARGER_PREFILL, VLLM_SEQUENCES
 from calc.estimate import Component, Workload, ranged
 from calc.formula import Formula, Number
-from calc.inference import beside_the_model, cache_precision
-from calc.kv_cache import VLLM_BLOCK, layer_widths
+from calc.inference import beside_the_model, cache_precision, kv_cache
+from calc.kv_cache import VLLM_BLOCK, honours_windows, layer_widths
+from calc.offload import held_by_llama_cpp, part_held
 from calc.units import MIB
 from calc.weights import weight_components
 
@@ -54,9 +56,9 @@ FUSED_SAMPLER = 10
 sort nothing, and the trial run filters nothing."""
 
 SORTING_SAMPLER = 38
-"""The same where PyTorch sorts the logits for top-k and top-p (vLLM up to 0.11, and without FlashInfer): logits in 16 and
-in 32 bits, sorted values and their places (4 + 8), and in ``segmented_sort_pairs_by_full_sort`` two lists of places (8 +
-8) and one of keys (4). Start-up lines of six models show 38 to 41."""
+"""The same where PyTorch sorts the logits for top-k and top-p (vLLM 0.6 to 0.9, and without FlashInfer): logits in 16
+and in 32 bits, sorted values and their places (4 + 8), and in ``segmented_sort_pairs_by_full_sort`` two lists of places
+(8 + 8) and one of keys (4). Start-up lines of six models show 38 to 41."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -187,9 +189,7 @@ def _taken(architecture: Architecture, workload: Workload, server: Server) -> tu
     if server.cuda_graphs:
         terms = {"L": len(architecture.layers), "G": GRAPHS, "B": GRAPH_LAYER}
         graphs = Formula("L * G * B", terms).bytes
-        parts.append(
-            ranged("runtime/graphs", "L * G * B", terms, ("vllm-worker",), low=graphs // 2, high=2 * graphs)
-        )
+        parts.append(ranged("runtime/graphs", "L * G * B", terms, ("vllm-worker",), low=graphs // 2, high=2 * graphs))
     return tuple(parts)
 
 
@@ -210,6 +210,41 @@ class _Layout:
     block_bytes: int
     groups: int
     request_blocks: int
+
+
+@dataclass(frozen=True, slots=True)
+class OnHost:
+    """What llama.cpp leaves in the computer's memory: weights and KV cache [B]."""
+
+    weights: int
+    kv_cache: int
+
+
+def left_on_host(architecture: Architecture, workload: Workload) -> OnHost:
+    """What the GPU does not hold; the token table is always part of it, also where the GPU has a copy as its head.
+
+    >>> from calc.catalog import architecture
+    >>> left_on_host(architecture("llama-3-8b"), Workload(engine="llama.cpp"))
+    OnHost(weights=1050673152, kv_cache=0)
+    """
+    serving, kind = workload.serving, dtype(workload.precision)
+    held = held_by_llama_cpp(architecture, serving.gpu_layers, experts_on_cpu=serving.experts_on_cpu)
+    weights = _sum(weight_components(architecture, kind)) - _sum(weight_components(architecture, kind, held))
+    if architecture.tie_word_embeddings and held.head:
+        tables = tuple(one for one in architecture.tensors if one.kind is TensorKind.EMBEDDING)
+        table = replace(architecture, layers=(), tensors=tables, towers=(), shared=())
+        weights += 0 if architecture.stored else _sum(weight_components(table, kind))
+    windows = honours_windows(architecture)
+    whole, mine = (
+        kv_cache(one, workload, workload.context_tokens, windows=windows)
+        for one in (architecture, part_held(architecture, held))
+    )
+    caches = [0 if one is None else one.bytes for one in (whole, mine)]
+    return OnHost(weights=weights, kv_cache=caches[0] - caches[1])
+
+
+def _sum(parts: Iterable[Component]) -> int:
+    return sum(one.bytes for one in parts)
 
 
 def _layout(architecture: Architecture, workload: Workload) -> _Layout | None:
@@ -249,6 +284,3 @@ def _request_blocks(window: int | None, block: int, workload: Workload) -> int:
         return -(-context // block)
     held = min(window - 1 + (workload.serving.batched_tokens or VLLM_LARGER_PREFILL), context)
     return -(-held // block) + 1
-
-
-__all__ = ["CUDA_HIDDEN", "FUSED_SAMPLER", "SORTING_SAMPLER", "Pool", "Server", "vllm_pool"]

@@ -7,9 +7,9 @@ head).
 
 GGUF types quantize the token table as well and keep one-dimensional tensors in 32 bits; llama.cpp gives the head (the
 token table where it is the head) a finer type: Q6_K, Q5_K in files of 1 to 3 bits, Q8_0 where a row is not a multiple
-of 256 and in Falcon (``llama_tensor_get_type``). A matrix whose rows are not whole blocks of 256 falls back to a type in blocks of 32
-(``FALLBACK``), and to float16 where they are not whole blocks of 32 either. File types that mix tensor types (Q4_K_M)
-give each tensor the one that ``calc.gguf_mixes`` tells.
+of 256 and in Falcon (``llama_tensor_get_type``). A matrix whose rows are not whole blocks of 256 falls back to a type
+in blocks of 32 (``FALLBACK``), and to float16 where they are not whole blocks of 32 either. File types that mix tensor
+types (Q4_K_M) give each tensor the one that ``calc.gguf_mixes`` tells.
 """
 
 from collections import Counter
@@ -110,12 +110,11 @@ def _applies(dtype: DType, tensor: Tensor, *, experts_only: bool) -> bool:
     return dtype.quantizes_embeddings and tensor.kind in (TensorKind.EMBEDDING, TensorKind.HEAD)
 
 
-def weight_components(
-    architecture: Architecture, dtype: DType, held: Held = EVERYTHING
-) -> tuple[Component, ...]:
+def weight_components(architecture: Architecture, dtype: DType, held: Held = EVERYTHING) -> tuple[Component, ...]:
     """``weights``; for a quantized format also ``weights/scales``, ``weights/head`` and ``weights/unquantized``.
 
-    Of the part of the model that is ``held``. Formula: ``P * q / 8``; scales ``N_s * q_s / 8``; head ``P_h * q_h / 8``; the rest ``P_u * q_u / 8``. All exact.
+    Of the part of the model that is ``held``. Formula: ``P * q / 8``; scales ``N_s * q_s / 8``; head ``P_h * q_h / 8``;
+    the rest ``P_u * q_u / 8``. All exact.
 
     >>> from calc.custom import custom_architecture
     >>> [(part.name, part.bytes) for part in weight_components(custom_architecture(1280, 128, 1), DTYPES["int4"])]
