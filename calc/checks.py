@@ -29,8 +29,6 @@ def check_workload(workload: Workload) -> None:
     }.items():
         if value < 0:
             raise InvalidInput("too_small", place=place, minimum=0)
-    if workload.engine == "vllm" and serving.prefix_tokens > workload.context_tokens:
-        raise InvalidInput("too_large", place="prefix-tokens", maximum=workload.context_tokens)
     if workload.lora and workload.lora.rank < 1:
         raise InvalidInput("too_small", place="rank", minimum=1)
     if workload.runtime_bytes is not None and workload.runtime_bytes < 0:

@@ -22,7 +22,7 @@ LLAMA_CPP: Final[Mapping[str, tuple[str, ...]]] = {"engine": ("llama.cpp",)}
 TRANSFORMERS: Final[Mapping[str, tuple[str, ...]]] = {"engine": ("transformers",)}
 
 NO_DRAFT: Final = "none"
-LARGEST_DRAFT: Final = 10**10
+LARGEST_DRAFT: Final = 4 * 10**9
 """Parameters of the largest model that is offered as a draft: it only helps where it is much smaller."""
 
 
