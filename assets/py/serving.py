@@ -1,4 +1,4 @@
-"""What an engine makes of the chosen GPU, as plain data: vLLM's pool of KV cache, or what llama.cpp leaves out of it."""
+"""What an engine makes of the chosen GPU, as plain data: vLLM's pool of KV cache, or what llama.cpp leaves out."""
 
 from dataclasses import dataclass
 
