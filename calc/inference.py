@@ -121,7 +121,8 @@ def beside_the_model(architecture: Architecture, workload: Workload, size: int) 
     """What vLLM loads beside the model: the draft model, in 16 bits, and a slot for each adapter.
 
     A slot holds both matrices of every linear layer at the highest rank (``create_lora_weights``: zeros of
-    ``max_loras x rank x in`` and ``max_loras x out x rank``), whatever adapter is in it.
+    ``max_loras x rank x in`` and ``max_loras x out x rank``), whatever adapter is in it. High end: models that name
+    their ``embedding_modules``, as most do, have slots for the token table and the head too.
     """
     serving = workload.serving
     if workload.engine != "vllm":
@@ -133,7 +134,10 @@ def beside_the_model(architecture: Architecture, workload: Workload, size: int) 
     if serving.adapters:
         parameters = lora_parameters(architecture, rank=serving.adapter_rank, target_modules="all-linear", packed=False)
         terms = {"N_a": serving.adapters, "P_a": parameters, "B": size}
-        found.append(Component(name="adapters", derivation=Formula("N_a * P_a * B", terms), sources=("vllm-lora",)))
+        derivation = Formula("N_a * P_a * B", terms)
+        tables = 2 * serving.adapter_rank * (architecture.vocab_size + architecture.hidden_size)
+        high = derivation.bytes + serving.adapters * tables * size
+        found.append(Component(name="adapters", derivation=derivation, sources=("vllm-lora",), high=high))
     return tuple(found)
 
 

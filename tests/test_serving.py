@@ -174,6 +174,8 @@ def test_adapters_take_a_slot_each() -> None:
     slot = 2 * lora_parameters(model, rank=32, target_modules="all-linear", packed=False)
     assert size(answer(lora_adapters="3", lora_rank="32"), "adapters") == 3 * slot
     assert size(answer(), "adapters") == 0
+    (slots,) = [one for one in answer(lora_adapters="1").estimate.components if one.name == "adapters"]
+    assert slots.high - slots.low == 2 * 2 * 16 * (128_256 + 4096)
 
 
 def test_a_draft_model_adds_its_weights_and_its_cache() -> None:
