@@ -15,10 +15,20 @@ def check_workload(workload: Workload) -> None:
         InvalidInput: ``too_small`` or ``unknown_choice``; ``place`` is the field.
     """
     numbers = {"batch": workload.batch, "context": workload.context_tokens, "steps": workload.accumulation_steps}
+    serving = workload.serving
+    numbers |= {"ubatch": serving.ubatch, "lora-rank": serving.adapter_rank}
+    numbers["max-batched-tokens"] = 1 if serving.batched_tokens is None else serving.batched_tokens
     numbers["prompt"] = 1 if workload.prompt_tokens is None else workload.prompt_tokens
     for place, value in numbers.items():
         if value < 1:
             raise InvalidInput("too_small", place=place, minimum=1)
+    for place, value in {
+        "prefix-tokens": serving.prefix_tokens,
+        "lora-adapters": serving.adapters,
+        "gpu-layers": serving.gpu_layers or 0,
+    }.items():
+        if value < 0:
+            raise InvalidInput("too_small", place=place, minimum=0)
     if workload.lora and workload.lora.rank < 1:
         raise InvalidInput("too_small", place="rank", minimum=1)
     if workload.runtime_bytes is not None and workload.runtime_bytes < 0:

@@ -9,6 +9,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from calc.errors import InvalidInput
+from calc.gpu import Gpu
+from calc.units import GIB
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -33,9 +35,36 @@ class Engine:
     cache: str = ""
 
 
+VLLM_LARGER_PREFILL = 8192
 VLLM_SMALLER_PREFILL = 2048
 """``max_num_batched_tokens`` of a vLLM server is 8192 on GPUs of 70 GiB and more other than A100s, and this on the
 rest (``EngineArgs.get_batch_defaults``, ``vllm/engine/arg_utils.py``, context ``OPENAI_API_SERVER``)."""
+
+VLLM_LARGE_GPU = 70 * GIB
+"""Memory from which vLLM takes the larger defaults, unless the card is an A100 (``EngineArgs.get_batch_defaults``)."""
+
+VLLM_SEQUENCES = (256, 1024)
+"""``max_num_seqs`` of a vLLM server: on smaller cards and A100s, and on the larger ones (the same function)."""
+
+UBATCH = 512
+"""llama.cpp's physical batch (``--ubatch-size``) by default."""
+
+
+def vllm_is_large(gpu: Gpu) -> bool:
+    """Whether vLLM takes its larger defaults on this card."""
+    return gpu.capacity >= VLLM_LARGE_GPU and not gpu.id.startswith("a100")
+
+
+def vllm_batched_tokens(gpu: Gpu) -> int:
+    """``max_num_batched_tokens`` of a vLLM server on this card.
+
+    >>> vllm_batched_tokens(Gpu(id="h100", name="H100", kind="data_center", sold_bytes=80 * GIB))
+    8192
+    >>> vllm_batched_tokens(Gpu(id="a100-80gb", name="A100", kind="data_center", sold_bytes=80 * GIB))
+    2048
+    """
+    return VLLM_LARGER_PREFILL if vllm_is_large(gpu) else VLLM_SMALLER_PREFILL
+
 
 ENGINES: Mapping[str, Engine] = MappingProxyType(
     {
@@ -52,17 +81,16 @@ ENGINES: Mapping[str, Engine] = MappingProxyType(
                 legacy=True,
                 cache="transformers",
             ),
-            Engine(name="vllm", prefill_tokens=8192, source="vllm-memory"),
-            # n_ubatch, the physical batch: 512 by default.
-            Engine(name="llama.cpp", prefill_tokens=512, source="llama-cpp-kv"),
+            Engine(name="vllm", prefill_tokens=VLLM_LARGER_PREFILL, source="vllm-memory"),
+            Engine(name="llama.cpp", prefill_tokens=UBATCH, source="llama-cpp-kv"),
         )
     }
 )
 """Every engine, by id."""
 
 
-def prefill_tokens(engine: str, *, batch: int, context_tokens: int) -> int:
-    """Tokens that are computed together in the largest pass.
+def prefill_tokens(engine: str, *, batch: int, context_tokens: int, most: int | None = None) -> int:
+    """Tokens that are computed together in the largest pass; ``most`` stands for the engine's own limit.
 
     >>> prefill_tokens("llama.cpp", batch=1, context_tokens=8192)
     512
@@ -72,6 +100,6 @@ def prefill_tokens(engine: str, *, batch: int, context_tokens: int) -> int:
     """
     if engine not in ENGINES:
         raise InvalidInput("unknown_choice", place="engine", value=engine, known=tuple(ENGINES))
-    limit = ENGINES[engine].prefill_tokens
+    limit = ENGINES[engine].prefill_tokens if most is None else most
     tokens = batch * context_tokens
     return tokens if limit is None else min(tokens, limit)

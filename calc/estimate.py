@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from calc.architecture import Architecture
 from calc.formula import Formula, Number
 from calc.layout import Layout
 
@@ -140,6 +141,33 @@ class Lora:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Serving:
+    """How an engine is told to serve: each option belongs to one engine, and the others do not look at it.
+
+    Args:
+        batched_tokens: vLLM's ``--max-num-batched-tokens``; ``None`` for that of a large GPU (``calc.engines``).
+        prefix_tokens: vLLM: tokens at the beginning that all requests share, kept once (``--enable-prefix-caching``).
+        draft: vLLM: a smaller model that proposes tokens (speculative decoding), with weights and cache of its own.
+        adapters: vLLM: LoRA adapters on the GPU at a time (``--max-loras``), each a slot that is reserved.
+        adapter_rank: their rank (``--max-lora-rank``).
+        gpu_layers: llama.cpp's ``--n-gpu-layers``; ``None`` for all. The output matrix counts as one layer, the last.
+        ubatch: llama.cpp's ``--ubatch-size``.
+        experts_on_cpu: llama.cpp's ``--cpu-moe``: the routed experts stay in the computer's memory.
+        static_cache: Transformers' ``cache_implementation="static"``: the whole context is taken at the beginning.
+    """
+
+    batched_tokens: int | None = None
+    prefix_tokens: int = 0
+    draft: Architecture | None = None
+    adapters: int = 0
+    adapter_rank: int = 16
+    gpu_layers: int | None = None
+    ubatch: int = 512
+    experts_on_cpu: bool = False
+    static_cache: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
     """What is done with the model. Names are those of the form's fields, with underscores.
 
@@ -173,6 +201,7 @@ class Workload:
         expandable_segments: the allocator grows its blocks instead of keeping them (``PYTORCH_CUDA_ALLOC_CONF``).
         reentrant: checkpointing by a nested backward pass (``use_reentrant=True``, the default of older Transformers).
         statistic: ``needed``, ``allocated``, ``reserved`` or ``device`` (``calc.allocator``).
+        serving: options of the engines, in inference.
     """
 
     precision: str = "bfloat16"
@@ -201,6 +230,7 @@ class Workload:
     statistic: str = "needed"
     expandable_segments: bool = False
     reentrant: bool = False
+    serving: Serving = field(default_factory=Serving)
 
 
 def ranged(  # noqa: PLR0913 - the parts of a component

@@ -187,8 +187,13 @@ def _output(file_type: str, base: str, family: Family) -> str:
     return {"q2_k_m": "q3_k", "q3_k_m": "q4_k", "q3_k_l": "q5_k"}.get(file_type, base)
 
 
-def layer_types(architecture: Architecture, file_type: str, base: str) -> Iterator[tuple[Tensor, str | None, int]]:
-    """Every tensor of the layers with the type it is asked to have, ``None`` for float32, and how many times so."""
+def layer_types(
+    architecture: Architecture, file_type: str, base: str, *, first: int = 0
+) -> Iterator[tuple[Tensor, str | None, int]]:
+    """Every tensor of the layers with the type it is asked to have, ``None`` for float32, and how many times so.
+
+    Only of the layers from ``first`` on; the rule looks at the place of each among all of them.
+    """
     family, layers = family_of(architecture), architecture.layers
     attentions = sum(layer.attention is not None for layer in layers)
     roles: dict[int, tuple[tuple[Tensor, Role | None], ...]] = {}
@@ -200,6 +205,8 @@ def layer_types(architecture: Architecture, file_type: str, base: str) -> Iterat
             roles[key] = tuple((one, _quantized_role(layer, one)) for one in layer.tensors)
         place = Place(index, len(layers), seen, attentions)
         seen += layer.attention is not None
+        if index < first:
+            continue
         for number, (_, role) in enumerate(roles[key]):
             asked = None if role is None else type_of(file_type, base, role, place, family)
             counts[key, number, asked] += 1

@@ -23,7 +23,7 @@ from math import ceil
 
 from calc.architecture import Architecture, Attention, GroupedQueryAttention, Layer
 from calc.dtypes import CACHE_BITS, whole
-from calc.engines import ENGINES
+from calc.engines import ENGINES, UBATCH
 from calc.errors import InvalidInput
 from calc.formula import Formula, Number, symbols
 from calc.inventory import distinct_layers
@@ -34,13 +34,19 @@ Geometry = tuple[str, int, int, int]
 _FULL = {"vllm": "16 * ceil(s / 16)", "llama.cpp": "256 * ceil(s / 256)"}
 """Tokens held without a window; 16 is vLLM's block (``CacheConfig.block_size``), 256 llama.cpp's padding of cells."""
 
+VLLM_BLOCK = 16
+"""Tokens of a block (``CacheConfig.DEFAULT_BLOCK_SIZE``)."""
+
 _WINDOWED = {
     "exact": "min(s, {w})",
     "transformers": "min(s, {w} - 1)",
     "vllm": "16 * min(ceil(s / 16), ceil(({w} - 1) / 16) + 1)",
-    "llama.cpp": "256 * min(ceil(s / 256), ceil(({w} + 512) / 256))",
+    "llama.cpp": "256 * min(ceil(s / 256), ceil(({w} + {u}) / 256))",
 }
-"""Tokens held with a window; 512 is ``n_ubatch`` of llama.cpp."""
+"""Tokens held with a window; ``u`` is llama.cpp's ``n_ubatch``."""
+
+STATIC = "transformers-static"
+"""The law of Transformers' static cache: as ``transformers``, with whole windows (``StaticSlidingWindowLayer``)."""
 
 _MOST_WINDOWS = 3
 """Windows that get a term of their own; a model with more different ones is summed into one number."""
@@ -123,8 +129,13 @@ def kv_cache_formula(  # noqa: PLR0913 - one keyword for each choice
     dtype: str = "bfloat16",
     value_dtype: str | None = None,
     engine: str = "exact",
+    ubatch: int = UBATCH,
+    windows: bool | None = None,
 ) -> Formula:
     """The law whose value is ``kv_cache_bytes``: one term per reach, layers of equal geometry together.
+
+    ``ubatch`` is llama.cpp's physical batch, which its windowed layers hold as well; ``windows`` says whether it
+    honours them where the layers given are only some of a model's (``None``: as these tell).
 
     >>> from calc.hf_config import architecture_from_hf_config
     >>> gemma = {"model_type": "gemma2", "hidden_size": 2304, "intermediate_size": 9216, "vocab_size": 256000,
@@ -140,7 +151,8 @@ def kv_cache_formula(  # noqa: PLR0913 - one keyword for each choice
     terms: dict[str, Number] = {"s": context_tokens, "b": sequences}
     pieces = []
     apart = value_dtype not in (None, dtype)
-    parts = list(_token_terms(architecture, engine, terms, _apart_term if apart else _width_term))
+    reaches = _reaches(architecture, engine, windows)
+    parts = list(_token_terms(reaches, engine, terms, _apart_term if apart else _width_term, ubatch=ubatch))
     if parts:
         terms |= {"B": whole(CACHE_BITS[dtype] / 8), "B_v": whole(CACHE_BITS[value_dtype or dtype] / 8)}
         total = " + ".join(parts)
@@ -153,13 +165,41 @@ def kv_cache_formula(  # noqa: PLR0913 - one keyword for each choice
 
 
 def _check(dtype: str, engine: str, *, place: str = "kv-precision") -> None:
-    if engine not in ENGINES:
+    if engine not in (*ENGINES, STATIC):
         raise InvalidInput("unknown_choice", place="engine", value=engine, known=tuple(ENGINES))
     if dtype not in CACHE_BITS:
         raise InvalidInput("unknown_choice", place=place, value=dtype, known=tuple(CACHE_BITS))
 
 
-def _reaches(architecture: Architecture, engine: str) -> dict[int | None, Counter[Geometry]]:
+def honours_windows(architecture: Architecture) -> bool:
+    """Whether llama.cpp keeps only the window in windowed layers: where the model has layers without one as well."""
+    return None in _reaches(architecture, "exact")
+
+
+def shared_width(architecture: Architecture, engine: str = "vllm") -> int:
+    """Elements per token that requests with the same beginning can share: those of layers that see all of it."""
+    full = _reaches(architecture, engine).get(None, Counter())
+    return sum(layers * _elements(geometry) for geometry, layers in full.items())
+
+
+def layer_widths(architecture: Architecture) -> Counter[tuple[int | None, int]] | None:
+    """How many layers cache so many elements per token, by how far they look back.
+
+    ``None`` for a model that keeps more than keys and values of its own text: states, an encoder, images.
+    """
+    for layer, _ in distinct_layers(architecture):
+        if layer.state is not None or layer.encoder_attention is not None or layer.cross_attention:
+            return None
+    found: Counter[tuple[int | None, int]] = Counter()
+    for window, geometries in _reaches(architecture, "vllm").items():
+        for geometry, layers in geometries.items():
+            found[window, _elements(geometry)] += layers
+    return found
+
+
+def _reaches(
+    architecture: Architecture, engine: str, windows: bool | None = None
+) -> dict[int | None, Counter[Geometry]]:
     """How many layers of each geometry there are, by how far they look back."""
     reaches: dict[int | None, Counter[Geometry]] = {}
     for layer, times in distinct_layers(architecture):
@@ -167,7 +207,7 @@ def _reaches(architecture: Architecture, engine: str) -> dict[int | None, Counte
             reaches.setdefault(layer.window, Counter())[_geometry(layer.attention, engine)] += times
         if layer.encoder_attention is not None:  # of an encoded text as long as the context
             reaches.setdefault(None, Counter())[_geometry(layer.encoder_attention, engine)] += times
-    if engine == "llama.cpp" and None not in reaches:
+    if engine == "llama.cpp" and not (None in reaches if windows is None else windows):
         reaches = {None: sum(reaches.values(), Counter())} if reaches else {}
     return reaches
 
@@ -181,7 +221,7 @@ def _keeps_tokens(layer: Layer) -> bool:
 def _geometry(attention: Attention, engine: str) -> Geometry:
     if isinstance(attention, GroupedQueryAttention):
         heads = attention.num_key_value_heads
-        if engine == "transformers" and attention.cached_heads is not None:
+        if engine in ("transformers", STATIC) and attention.cached_heads is not None:
             heads = attention.cached_heads
         return "grouped", heads, attention.head_dim, attention.v_head_dim or attention.head_dim
     return "latent", attention.kv_lora_rank, attention.qk_rope_head_dim, attention.index_head_dim
@@ -193,13 +233,17 @@ def _elements(geometry: Geometry) -> int:
 
 
 def _token_terms(
-    architecture: Architecture, engine: str, terms: dict[str, Number], width: Callable[..., str]
+    reaches: dict[int | None, Counter[Geometry]],
+    engine: str,
+    terms: dict[str, Number],
+    width: Callable[..., str],
+    *,
+    ubatch: int,
 ) -> Iterator[str]:
     """One product per reach, the whole context first: elements per token of its layers, times the tokens held."""
-    reaches = _reaches(architecture, engine)
     windows = [window for window in reaches if window is not None]
     if len(windows) > _MOST_WINDOWS:
-        yield _sum_of(reaches, engine, terms, width)
+        yield _sum_of(reaches, engine, terms, width, ubatch)
         return
     for window, geometries in sorted(reaches.items(), key=lambda item: item[0] or 0):
         suffix = "" if window is None else f"_{_window_name(windows.index(window))}"
@@ -207,7 +251,7 @@ def _token_terms(
             tokens = _FULL.get(engine, "s")
         else:
             terms[suffix[1:]] = window
-            tokens = _held(engine, window).format(w=suffix[1:])
+            tokens = _held(engine, window).format(w=suffix[1:], u=ubatch)
         yield f"{width(geometries, suffix, terms)} * {tokens}"
 
 
@@ -216,7 +260,8 @@ def _window_name(index: int) -> str:
 
 
 def _held(engine: str, window: int) -> str:
-    return _WINDOWED["exact" if engine == "transformers" and window == 1 else engine]
+    whole_window = engine == STATIC or (engine == "transformers" and window == 1)
+    return _WINDOWED["exact" if whole_window else engine]
 
 
 def _width_term(geometries: Counter[Geometry], suffix: str, terms: dict[str, Number]) -> str:
@@ -257,13 +302,17 @@ def _bind(symbol: str, value: int, suffix: str, terms: dict[str, Number]) -> str
 
 
 def _sum_of(
-    reaches: dict[int | None, Counter[Geometry]], engine: str, terms: dict[str, Number], width: Callable[..., str]
+    reaches: dict[int | None, Counter[Geometry]],
+    engine: str,
+    terms: dict[str, Number],
+    width: Callable[..., str],
+    ubatch: int,
 ) -> str:
     """Elements of all the layers for this context, as one number, or as one of keys and one of values."""
     total: Number = 0
     values: Number = 0
     for window, geometries in reaches.items():
-        tokens = _FULL.get(engine, "s") if window is None else _held(engine, window).format(w=window)
+        tokens = _FULL.get(engine, "s") if window is None else _held(engine, window).format(w=window, u=ubatch)
         held = Formula(tokens, {"s": terms["s"]}).value
         total += held * sum(layers * _elements(geometry) for geometry, layers in geometries.items())
         values += held * sum(layers * _values(geometry) for geometry, layers in geometries.items())

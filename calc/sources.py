@@ -240,6 +240,42 @@ _DEVICE = {
         "src/llama-kv-cache.cpp",
         "llama.cpp: llama-kv-cache.cpp",
     ),
+    "vllm-batch": _file(
+        "vllm-project/vllm",
+        "99d7eb5d6a512cfcc5a2b104f24ebf2d6cda772b",
+        "vllm/engine/arg_utils.py",
+        "vLLM: EngineArgs.get_batch_defaults",
+    ),
+    "vllm-pool": _file(
+        "vllm-project/vllm",
+        "001cabc1be16a59a70d720ed61a13b678c060a18",
+        "vllm/v1/core/kv_cache_utils.py",
+        "vLLM: kv_cache_utils.py",
+    ),
+    "vllm-worker": _file(
+        "vllm-project/vllm",
+        "0012cf691b7e69423244d2b1405f4b6832156e19",
+        "vllm/v1/worker/gpu_worker.py",
+        "vLLM: Worker.determine_available_memory",
+    ),
+    "vllm-lora": _file(
+        "vllm-project/vllm",
+        "1ace43ed7b3c79daba3b4828fdaf30dcb4094adb",
+        "vllm/lora/layers/base_linear.py",
+        "vLLM: BaseLinearLayerWithLoRA",
+    ),
+    "llama-cpp-graph": _file(
+        "ggml-org/llama.cpp",
+        "434f71a5b4d1ff9c9c9b59e08326f0fe3d15193a",
+        "src/llama-graph.cpp",
+        "llama.cpp: llama-graph.cpp",
+    ),
+    "llama-cpp-model": _file(
+        "ggml-org/llama.cpp",
+        "a5410f046c01d01330c8a42f13b64a211fedf2c3",
+        "src/llama-model.cpp",
+        "llama.cpp: llama-model.cpp",
+    ),
     "fms-acceleration": _file(
         "foundation-model-stack/fms-acceleration",
         "876e2ed6fc4e966785e3f4315f5ee3cdf8e3d097",

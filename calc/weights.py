@@ -7,9 +7,9 @@ head).
 
 GGUF types quantize the token table as well and keep one-dimensional tensors in 32 bits; llama.cpp gives the head (the
 token table where it is the head) a finer type: Q6_K, Q5_K in files of 1 to 3 bits, Q8_0 where a row is not a multiple
-of 256 (``llama_tensor_get_type``). A matrix whose rows are not whole blocks of 256 falls back to a type in blocks of 32
-(``FALLBACK``), and to float16 where they are not whole blocks of 32 either. File types that mix tensor types (Q4_K_M)
-give each tensor the one that ``calc.gguf_mixes`` tells.
+of 256 and in Falcon (``llama_tensor_get_type``). A matrix whose rows are not whole blocks of 256 falls back to a type
+in blocks of 32 (``FALLBACK``), and to float16 where they are not whole blocks of 32 either. File types that mix tensor
+types (Q4_K_M) give each tensor the one that ``calc.gguf_mixes`` tells.
 """
 
 from collections import Counter
@@ -25,7 +25,8 @@ from calc.errors import InvalidInput
 from calc.estimate import Component
 from calc.formula import Formula, Number
 from calc.gguf_mixes import layer_types
-from calc.inventory import distinct_layers, has_experts, loaded_tensors
+from calc.inventory import distinct_layers, has_experts, loaded_parameters, loaded_tensors
+from calc.offload import EVERYTHING, Held, is_routed, part_held
 
 _LOW_BIT = {"iq1_s", "iq1_m", "iq2_xxs", "iq2_xs", "iq2_s", "iq3_xxs"}
 
@@ -94,7 +95,8 @@ def head_dtype(architecture: Architecture, dtype: DType) -> DType | None:
     if dtype.family != "gguf":
         return None
     name = "q5_k" if dtype.name in _LOW_BIT else "q6_k"
-    finer = DTYPES["q8_0" if architecture.hidden_size % 256 else name]
+    eight = architecture.hidden_size % 256 or architecture.model_type == "falcon"
+    finer = DTYPES["q8_0" if eight else name]
     return finer if finer.bits > dtype.bits else None
 
 
@@ -108,10 +110,11 @@ def _applies(dtype: DType, tensor: Tensor, *, experts_only: bool) -> bool:
     return dtype.quantizes_embeddings and tensor.kind in (TensorKind.EMBEDDING, TensorKind.HEAD)
 
 
-def weight_components(architecture: Architecture, dtype: DType) -> tuple[Component, ...]:
+def weight_components(architecture: Architecture, dtype: DType, held: Held = EVERYTHING) -> tuple[Component, ...]:
     """``weights``; for a quantized format also ``weights/scales``, ``weights/head`` and ``weights/unquantized``.
 
-    Formula: ``P * q / 8``; scales ``N_s * q_s / 8``; head ``P_h * q_h / 8``; the rest ``P_u * q_u / 8``. All exact.
+    Of the part of the model that is ``held``. Formula: ``P * q / 8``; scales ``N_s * q_s / 8``; head ``P_h * q_h / 8``;
+    the rest ``P_u * q_u / 8``. All exact.
 
     >>> from calc.custom import custom_architecture
     >>> [(part.name, part.bytes) for part in weight_components(custom_architecture(1280, 128, 1), DTYPES["int4"])]
@@ -121,13 +124,14 @@ def weight_components(architecture: Architecture, dtype: DType) -> tuple[Compone
         InvalidInput: ``no_stored_weights`` where the weights are wanted as stored and no file tells how.
     """
     if dtype.family == STORED.family:
-        return _as_stored(architecture)
+        return _as_stored(architecture, held)
     if dtype.name in MIXES:
-        return _as_mixed(architecture, dtype)
-    count = count_weights(architecture, dtype)
+        return _as_mixed(architecture, dtype, held)
+    count = count_weights(part_held(architecture, held), dtype)
     config = (dtype.source,) if is_custom(architecture) else ("hf-config", dtype.source)
     if not dtype.quantized:
-        return (_exact("weights", "P * q / 8", {"P": count.kept, "q": whole(dtype.value_bits)}, config),)
+        found = _exact("weights", "P * q / 8", {"P": count.kept, "q": whole(dtype.value_bits)}, config)
+        return (found,) if count.kept else ()
     values = {"P_q": count.quantized, "q": whole(dtype.value_bits)}
     scales = {"N_s": count.scales, "q_s": whole(dtype.scale_bits)}
     head = {"P_h": count.head, "q_h": whole((head_dtype(architecture, dtype) or dtype).bits)}
@@ -161,33 +165,46 @@ def dequantized(architecture: Architecture, dtype: DType) -> Component | None:
     return Component(name="activations/dequantized", derivation=derivation, sources=("gptq-2022",), low=0)
 
 
-def _as_stored(architecture: Architecture) -> tuple[Component, ...]:
-    """A component for each type of the file, most bytes first; ``P`` are stored elements, ``q`` their exact bits."""
+def _as_stored(architecture: Architecture, held: Held) -> tuple[Component, ...]:
+    """A component for each type of the file, most bytes first; ``P`` are stored elements, ``q`` their exact bits.
+
+    The file's types are known as sums: of a part of the model each is taken to be the same share. High end: all of it.
+    """
     if not architecture.stored:
         raise InvalidInput("no_stored_weights", place="precision")
-    alone = len(architecture.stored) == 1
-    return tuple(
-        _exact(
-            "weights" if alone else f"weights/{one.name.lower()}",
-            "P * q / 8",
-            {"P": one.elements, "q": whole(Fraction(8 * one.bytes, one.elements))},
-            (STORED.source,),
-        )
-        for one in architecture.stored
-        if one.elements
+    alone, everything = len(architecture.stored) == 1, loaded_parameters(architecture)
+    mine = everything if held == EVERYTHING else loaded_parameters(part_held(architecture, held))
+    found = []
+    for one in architecture.stored:
+        if one.elements and mine:
+            elements = one.elements if mine == everything else one.elements * mine // everything
+            terms: dict[str, Number] = {"P": elements, "q": whole(Fraction(8 * one.bytes, one.elements))}
+            name = "weights" if alone else f"weights/{one.name.lower()}"
+            part = _exact(name, "P * q / 8", terms, (STORED.source,))
+            found.append(part if mine == everything else _shared(part, one.bytes))
+    return tuple(found)
+
+
+def _shared(part: Component, whole_bytes: int) -> Component:
+    """A share of a type of the file, of which it is not known which tensors have it."""
+    low = max(0, 2 * part.bytes - whole_bytes)
+    return Component(
+        name=part.name, derivation=part.derivation, sources=part.sources, low=low, high=max(whole_bytes, part.bytes)
     )
 
 
-def _as_mixed(architecture: Architecture, mix: DType) -> tuple[Component, ...]:
+def _as_mixed(architecture: Architecture, mix: DType, held: Held) -> tuple[Component, ...]:
     """A component for each tensor type of a file type of llama.cpp, most elements first."""
     base = DTYPES[MIXES[mix.name]]
     elements: Counter[str] = Counter()
-    for tensor, asked, times in layer_types(architecture, mix.name, base.name):
+    for tensor, asked, times in layer_types(architecture, mix.name, base.name, first=held.first):
+        if is_routed(tensor) and not held.experts:
+            continue
         kind = fallback(DTYPES[asked], tensor.shape).name if asked else "float32"
         elements[kind] += times * tensor.count * prod(tensor.shape)
     inside = {id(one) for layer, _ in distinct_layers(architecture) for one in layer.tensors}
     head, finer = _head_kind(architecture), head_dtype(architecture, base) or base
-    for tensor, times in loaded_tensors(architecture):
+    for tensor, times in loaded_tensors(part_held(architecture, held)):
         if id(tensor) not in inside:
             elements[_outside_type(tensor, head, finer, base)] += times * prod(tensor.shape)
     kept = elements.pop("float32", 0)

@@ -248,10 +248,19 @@ def test_lora_says_how_it_counts_experts(model: str, targets: str, code: set[str
     assert notes & {"lora_packed_experts", "lora_separate_experts", "lora_stacked_experts"} == code
 
 
-@pytest.mark.parametrize(("context", "limit"), [("8192", 8192), ("3000", 8192), ("2048", None)])
-def test_vllm_says_how_long_its_chunks_are(context: str, limit: int | None) -> None:
+@pytest.mark.parametrize(
+    ("gpu", "context", "limit"),
+    [
+        ("h100-80gb", "8192", 8192),
+        ("h100-80gb", "3000", 8192),
+        ("h100-80gb", "2048", None),
+        ("a100-80gb", "8192", 2048),
+        ("rtx-4090", "8192", 2048),
+    ],
+)
+def test_vllm_says_how_long_its_chunks_are(gpu: str, context: str, limit: int | None) -> None:
     """The default is 8192 tokens on GPUs of 70 GiB and more other than A100s, else 2048 (EngineArgs)."""
-    notes = run("inferencia", {"context": context, "engine": "vllm"}).notes
+    notes = run("inferencia", {"gpu": gpu, "context": context, "engine": "vllm"}).notes
     found = [(note.params["limit"], note.params["smaller"]) for note in notes if note.code == "vllm_prefill_chunk"]
     assert found == ([] if limit is None else [(limit, 2048)])
 

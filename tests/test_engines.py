@@ -5,6 +5,7 @@ import pytest
 from calc.catalog import architecture
 from calc.engines import ENGINES, prefill_tokens
 from calc.errors import InvalidInput
+from calc.estimate import Serving
 from calc.memory import Workload, estimate_inference
 from calc.sources import SOURCES
 
@@ -26,11 +27,14 @@ def test_every_engine_is_checked_and_names_its_source() -> None:
 
 
 def test_chunked_prefill_needs_less() -> None:
-    """Llama 3 8B with 8,192 tokens: 906 MB of transients at once, a sixteenth of it in chunks of 512."""
+    """Llama 3 8B with 8,192 tokens: 906 MB of transients at once; llama.cpp's buffer holds the logits of 512 tokens."""
     model = architecture("llama-3-8b")
     sizes = {engine: estimate_inference(model, Workload(engine=engine)).component("activations") for engine in CHUNKS}
     assert sizes["exact"] == sizes["transformers"] == 2 * 8192 * 3 * (4096 + 14336)
-    assert sizes["llama.cpp"] * 16 == sizes["exact"]
+    assert sizes["vllm"] == sizes["exact"]
+    assert sizes["llama.cpp"] == 4 * 512 * (128_256 + 2 * 4096)
+    small = estimate_inference(model, Workload(engine="vllm", serving=Serving(batched_tokens=2048)))
+    assert small.component("activations") * 4 == sizes["vllm"]
 
 
 def test_an_unknown_engine_is_refused_with_the_known_ones() -> None:

@@ -106,3 +106,10 @@ def test_a_file_type_is_at_least_as_large_as_its_main_type(file_type: str) -> No
         both = (weight_components(catalog.architecture(model), DTYPES[one]) for one in (file_type, MIXES[file_type]))
         mixed, plain = (sum(part.bytes for part in parts) for parts in both)
         assert mixed >= plain
+
+
+def test_falcon_keeps_its_head_in_eight_bits() -> None:
+    """``llama_tensor_get_type``: Falcon's output matrix, which is its token table, is Q8_0 whatever the file type."""
+    falcon = catalog.architecture("falcon-40b")
+    parts = {part.name: part.bytes for part in weight_components(falcon, DTYPES["q4_0"])}
+    assert parts["weights/head"] == 65_024 * 8192 * 34 // 32

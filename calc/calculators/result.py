@@ -10,6 +10,7 @@ from calc.calculators.fields import Value
 from calc.estimate import Component, Estimate, Note, Phase
 from calc.fit import Fit
 from calc.layout import Layout
+from calc.serving import OnHost, Pool
 from calc.sources import SOURCES
 
 Figure = int | Fraction | str
@@ -65,6 +66,7 @@ class Result:
         notes: remarks of the estimate and of the calculator.
         figures: other numbers of the answer (``parameters``, ``effective_batch``, ``simple_kv_cache_bytes`` …).
         tables: comparisons to show as they are, by name (``recipes``, ``same_batch``): rows of named figures.
+        serving: what the engine does with the chosen GPU (vLLM) or leaves in the computer's memory (llama.cpp).
         alternatives: whole estimates to compare with this one, by name (``full``, ``lora``, ``qlora``).
     """
 
@@ -76,6 +78,7 @@ class Result:
     figures: Mapping[str, Figure] = field(default_factory=lambda: NO_FIGURES)
     alternatives: Mapping[str, Estimate] = field(default_factory=lambda: MappingProxyType({}))
     tables: Tables = field(default_factory=lambda: MappingProxyType({}))
+    serving: Pool | OnHost | None = None
 
     @property
     def timeline(self) -> tuple[Phase, ...]:
@@ -101,6 +104,28 @@ def to_json(result: Result) -> dict[str, Any]:
         "notes": [{"code": note.code, **note.params} for note in result.notes],
         "timeline": [_moment(moment) for moment in result.timeline],
         "tables": {name: [_row(row) for row in rows] for name, rows in result.tables.items()},
+        **({"serving": _serving(result)} if result.calculator == "inferencia" else {}),
+    }
+
+
+def _serving(result: Result) -> dict[str, Any]:
+    """What the engine does with the chosen GPU; only its name where there is nothing to say."""
+    found, engine = result.serving, {"engine": str(result.inputs["engine"])}
+    if isinstance(found, OnHost):
+        return engine | {"host_weights_bytes": found.weights, "host_kv_cache_bytes": found.kv_cache}
+    if found is None:
+        return engine
+    return engine | {
+        "gpu": str(result.inputs["gpu"]),
+        "kv_cache_bytes": found.kv_bytes,
+        "low_bytes": found.low,
+        "high_bytes": found.high,
+        "formula": found.derivation.expression,
+        "block_bytes": found.block_bytes,
+        "blocks": found.blocks,
+        "tokens": found.tokens,
+        "max_concurrency": round(float(found.concurrency), 6),
+        "components": [_component(part) for part in found.taken],
     }
 
 

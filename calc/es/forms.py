@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from typing import Final
 
+from calc import catalog
 from calc.dtypes import MIXES
 
 CALCULATORS: Final[Mapping[str, str]] = {
@@ -72,6 +73,18 @@ FIELD_LABELS: Final[Mapping[str, str]] = {
     "adapter-dropout": "Dropout del adaptador",
     "trained-modules": "Módulos entrenados enteros",
     "packed-experts": "Expertos apilados",
+    "gpu-memory-utilization": "Fracción de la GPU para vLLM",
+    "max-batched-tokens": "Tokens por paso",
+    "cuda-graphs": "Grafos de CUDA",
+    "prefix-tokens": "Prefijo común",
+    "draft-model": "Modelo borrador",
+    "lora-adapters": "Adaptadores LoRA cargados",
+    "lora-rank": "Rango de los adaptadores",
+    "gpu-layers": "Capas en la GPU",
+    "ubatch": "Lote físico",
+    "experts-on-cpu": "Expertos en la memoria del sistema",
+    "flash-attention": "FlashAttention",
+    "cache": "Reserva de la caché KV",
 }
 
 FIELD_HINTS: Final[Mapping[str, str]] = {
@@ -123,6 +136,18 @@ FIELD_HINTS: Final[Mapping[str, str]] = {
     "trained-modules": "Sus gradientes y estados ocupan como en el ajuste fino completo.",
     "packed-experts": "Con Transformers 5, PEFT adapta juntos todos los expertos de una capa y cambia la cuenta.",
     "method": "QLoRA guarda el modelo base en 4 bits: los pesos ocupan cerca de la cuarta parte.",
+    "gpu-memory-utilization": "Entre 0 y 1: vLLM la reserva al arrancar y llena con caché KV lo que sobra.",
+    "max-batched-tokens": "Los que pasan juntos por el modelo: más, más activaciones; si se deja vacío, según la GPU.",
+    "cuda-graphs": "Ocupan memoria fuera de los tensores y la quitan de la caché KV; sin ellos, todo va más despacio.",
+    "prefix-tokens": "Los tokens iniciales que comparten todas las peticiones: su caché KV se guarda una sola vez.",
+    "draft-model": "Un modelo pequeño que propone tokens: suma sus pesos, en 16 bits, y su propia caché KV.",
+    "lora-adapters": "vLLM reserva un hueco por adaptador, del rango máximo y en todas las matrices lineales.",
+    "lora-rank": "Cada hueco crece en proporción directa al rango máximo, aunque el adaptador sea menor.",
+    "gpu-layers": "Las demás quedan en la memoria del sistema, con su caché; la matriz de salida cuenta como una.",
+    "ubatch": "Tokens que se calculan juntos: los logits de todos ellos están a la vez en memoria.",
+    "experts-on-cpu": "Los expertos dejan de ocupar la GPU; se copian a ella de uno en uno para leer la entrada.",
+    "flash-attention": "Sin ella, la tabla de puntuaciones crece con las cabezas y con el contexto.",
+    "cache": "Estática: toda la caché se reserva al comienzo; dinámica: crece con cada token.",
 }
 
 _YES_NO: Final = {"yes": "Sí", "no": "No"}
@@ -217,6 +242,11 @@ CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
         "q-v": "Solo Q y V",
     },
     "method": {"lora": "LoRA", "qlora": "QLoRA"},
+    "cuda-graphs": _YES_NO,
+    "draft-model": {"none": "Ninguno", **{model.id: model.name for model in catalog.models()}},
+    "experts-on-cpu": _YES_NO,
+    "flash-attention": _YES_NO,
+    "cache": {"dynamic": "Dinámica", "static": "Estática"},
     "gradient-precision": {"auto": "La del cálculo", "float32": "En 32 bits", "both": "En 16 y en 32 bits"},
     "compute-precision": {"auto": "La de los pesos", "bfloat16": "bfloat16 (autocast o FSDP)"},
     "step-kernel": {"fused": "Fundido", "foreach": "Por listas de tensores"},
@@ -270,6 +300,7 @@ GROUPS: Final[Mapping[str, str]] = {
     "finer": "Otros formatos",
     "more": "Más opciones",
     "layout": "Varias GPU",
+    "serving": "Servir el modelo",
     "comparison": "Comparar con un modelo",
 }
 """Headings of groups of choices and of fields."""

@@ -118,9 +118,19 @@ NOTES: Final[Mapping[str, str]] = {
     "tiene su propia precisión.",
     "vllm_reserves_the_rest": "vLLM reserva desde el arranque la fracción de la GPU que se le indica y llena con caché "
     "KV lo que sobra: el monitor de la GPU muestra esa reserva, no lo que aquí se calcula.",
-    "vllm_prefill_chunk": "vLLM procesa las entradas por tramos: aquí, de hasta {limit} tokens, su valor para servir "
-    "con 70\u00a0GiB o más de memoria salvo en las A100; en las demás GPU, de hasta {smaller}, con menos activaciones "
-    "(EngineArgs.get_batch_defaults).",
+    "vllm_prefill_chunk": "vLLM procesa las entradas por tramos: aquí, de hasta {limit} tokens. Si no se le dice otra "
+    "cosa, son {larger} en las GPU de 70\u00a0GiB o más, salvo las A100, y {smaller} en las demás, con menos "
+    "activaciones (EngineArgs.get_batch_defaults).",
+    "vllm_pool": "En la GPU elegida, vLLM reservaría {kv_bytes} para la caché KV: {tokens} tokens, y a la vez "
+    "{requests} peticiones completas de {context} tokens.",
+    "vllm_pool_empty": "En la GPU elegida, con la fracción indicada, vLLM no arrancaría: no queda memoria para la "
+    "caché KV.",
+    "vllm_pool_not_covered": "No se calcula cuántos tokens reservaría vLLM: con estados recurrentes, imágenes o "
+    "ventanas de anchos distintos agranda los bloques a su manera.",
+    "draft_of_another_vocabulary": "El modelo borrador tiene otro vocabulario: sus tokens no sirven de propuesta tal "
+    "cual.",
+    "kept_on_host": "En la memoria del sistema, fuera de la cuenta, quedan {weights_bytes} de pesos (siempre la tabla "
+    "de tokens) y {cache_bytes} de caché KV.",
     "lora_packed_experts": "Los expertos se cuentan como los adapta PEFT 0.21 con Transformers 5, que los guarda "
     "apilados. Con Transformers 4.57, una matriz por experto, el número es otro.",
     "lora_separate_experts": "Se cuenta un adaptador por cada matriz de cada experto, como con Transformers 4.57. "

@@ -15,6 +15,7 @@ from calc.es.nomenclature import component_name
 from calc.es.numbers import bytes_text, number_text, percent_text
 from calc.estimate import Component
 from calc.fit import Fit, Verdict
+from calc.serving import Pool
 
 MAX_GPUS: Final = 12
 """GPUs in the table of the terminal: the chosen one, those that fit with least to spare, those that come closest."""
@@ -39,6 +40,7 @@ def report(result: Result, given: Iterable[str] = ()) -> str:
         _components(result, unit),
         _alternatives(result, unit),
         _moments(result, unit),
+        _pool(result, unit),
         _recipes(result, unit),
         _ways(result, unit),
         _gpus(result, unit),
@@ -143,6 +145,20 @@ def _ways(result: Result, unit: str) -> str:
         for row in result.tables.get("combinations", ())
     ]
     return table(("Microlote", "Pasos", "GPU", "Memoria de cada GPU", "Veredicto"), rows) if rows else ""
+
+
+def _pool(result: Result, unit: str) -> str:
+    """What a vLLM server takes of the chosen GPU, and the two numbers that it prints when it starts."""
+    pool = result.serving
+    if not isinstance(pool, Pool):
+        return ""
+    gpu = catalog.gpu(str(result.inputs["gpu"])).name
+    rows = [(f"vLLM en una {gpu}", bytes_text(max(0, int(pool.budget.value)), unit))]
+    rows += [(f"− {component_name(part.name)}", bytes_text(part.bytes, unit)) for part in pool.taken]
+    rows.append(("= Caché KV", bytes_text(pool.kv_bytes, unit)))
+    concurrency = f"{number_text(pool.concurrency, 2)}×"
+    rows += [("Tokens de caché KV", number_text(pool.tokens)), ("Concurrencia máxima", concurrency)]
+    return table(("Servidor", unit), rows)
 
 
 def _gpus(result: Result, unit: str) -> str:

@@ -4,11 +4,13 @@ import re
 from dataclasses import replace
 
 from calc.architecture import Architecture, GroupedQueryAttention, MultiHeadLatentAttention, TensorKind
+from calc.compute_buffer import compute_buffer
 from calc.dtypes import CACHE_BITS, DTYPES, MIXES, DType
 from calc.errors import InvalidInput
 from calc.inventory import distinct_layers, loaded_parameters
 from calc.kv_cache import kv_cache_bytes, state_bytes
 from calc.layout import Layout
+from calc.offload import Held
 from calc.parallelism import check_layout, part, stages
 from calc.simple import simple_kv_cache
 from calc.weights import weight_components
@@ -34,17 +36,20 @@ def predict(question: Question, architecture: Architecture) -> Prediction:
 
 
 def _compute_buffer(question: Question, architecture: Architecture) -> Prediction:
-    """llama.cpp's compute buffer on the device with the head: float32 logits of a physical batch and its hidden states.
+    """llama.cpp's compute buffer on the device with the head: the law of the engine (``calc.compute_buffer``).
 
-    ``4 u (V + 2 h)``; one or two hidden states are there with them, by family.
+    Without flash attention only of llama.cpp itself, whose logs say that all layers are on the GPU: those of the fork
+    do not, and a matrix that waits on the host is copied into the buffer.
     """
     found = re.search(r"n_ubatch (\d+)", question["quant_details"])
     latent = any(isinstance(layer.attention, MultiHeadLatentAttention) for layer, _ in distinct_layers(architecture))
-    if not found or latent or question.lower("attention_impl") != "flash" or "overrides" in question["parallelism"]:
+    flash, fork = question.lower("attention_impl") == "flash", "ik_llama" in question.lower("framework")
+    if not found or latent or (fork and not flash) or "overrides" in question["parallelism"]:
         raise Skip("buffer not modelled")
-    micro_batch, vocabulary, hidden = int(found[1]), architecture.vocab_size, architecture.hidden_size
-    size = 4 * micro_batch * (vocabulary + 2 * hidden)
-    return Prediction(size, 4 * micro_batch * vocabulary, 4 * micro_batch * (vocabulary + 4 * hidden))
+    part = compute_buffer(
+        architecture, ubatch=int(found[1]), context_tokens=question.needed("context_len"), flash=flash
+    )
+    return Prediction(part.bytes, part.low, part.high)
 
 
 KEEPS_PREDICTION = ("glm4_moe",)
@@ -63,13 +68,11 @@ def _weights(question: Question, architecture: Architecture) -> Prediction:
     mine = _on_one_gpu(question, architecture)
     if "llama.cpp" in question.lower("framework") and architecture.model_type in KEEPS_PREDICTION:
         mine = replace(mine, towers=tuple(replace(tower, loaded=True) for tower in mine.towers))
-    size = sum(one.bytes for one in weight_components(mine, kind))
     notes = question.lower("notes")
+    on_gpu = "cuda model buffers" in notes or "stays on the host" in notes
+    size = sum(one.bytes for one in weight_components(mine, kind, Held(tables=not on_gpu)))
     if "token embedding excluded" in notes:
         size -= _table(mine, kind)
-    elif "cuda model buffers" in notes or "stays on the host" in notes:
-        size += _table(mine, kind) if architecture.tie_word_embeddings else -_table(mine, kind)
-        size -= _table(mine, kind) if architecture.tie_word_embeddings else 0
     return _near(size, float(loaded_parameters(architecture) * kind.value_bits / 8))
 
 
@@ -85,7 +88,7 @@ def _weights_type(question: Question) -> DType:
 
 
 def _table(architecture: Architecture, kind: DType) -> int:
-    """The token table, which llama.cpp keeps on the host."""
+    """The token table."""
     bits = kind.bits if kind.quantizes_embeddings else max(kind.compute_bits, 16)
     return int(sum(one.parameters for one in architecture.tensors if one.kind is TensorKind.EMBEDDING) * bits / 8)
 
