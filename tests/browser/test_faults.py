@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from playwright.sync_api import Browser, Error, Route
 
+import build
 from tests.browser.visit import Visit
 from tests.browser.waiting import until
 
@@ -18,7 +19,7 @@ PARTS = {
     "asm.mjs": RUNTIME + "pyodide/pyodide.asm.mjs",
     "interpreter": RUNTIME + "pyodide/interpreter.mjs",
     "application": "assets/app.pack",
-    "PyScript": RUNTIME + "pyscript/core.js",
+    "PyScript": RUNTIME + "pyscript/" + build.core_name(),
     "MicroPython": RUNTIME + "micropython/micropython.mjs",
     "MicroPython's wasm": RUNTIME + "micropython/micropython.wasm",
 }
@@ -115,7 +116,7 @@ def test_trying_again_brings_back_what_was_typed(part: str, browser: Browser, si
         ("wasm", "truncated", "incompleto o dañado: pyodide.asm.wasm."),
         ("application", "truncated", "incompleto o dañado: app.pack."),
         ("asm.mjs", "aborted", "No ha llegado un archivo del cálculo: pyodide.asm.mjs."),
-        ("PyScript", "404", "core.js"),
+        ("PyScript", "404", "core-"),
         ("MicroPython's wasm", "stalled", "micropython.wasm"),
     ],
 )
