@@ -27,7 +27,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("ladder",),
     ("fit", "model_sheet", "sheet_json", "local_files"),
     ("calculators",),
-    ("decisions",),
+    ("decisions", "paste"),
     ("es",),
     ("__main__",),
 )
