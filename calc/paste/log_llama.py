@@ -16,7 +16,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from calc.paste.log_reading import SIZE, Found, mib, size
+from calc.paste.log_reading import SIZE, Found, Reading, mib, size
 
 LONGEST_LINE = 1000
 
@@ -74,6 +74,7 @@ class _State:
     contexts: int = 0
     numbers: dict[str, str] = field(default_factory=dict)
     reserved: dict[tuple[int, str, str], int] = field(default_factory=dict)
+    known: set[tuple[str, str]] = field(default_factory=set)
 
 
 def device_of(buffer: str) -> str:
@@ -115,7 +116,7 @@ def _loads(line: str, number: int, state: _State, found: Found) -> None:
     if match[1] in state.files:  # a restart: what was loaded before is gone
         found.readings.clear()
         found.settings.clear()
-        state.files, state.contexts, state.numbers, state.reserved = set(), 0, {}, {}
+        state.files, state.contexts, state.numbers, state.reserved, state.known = set(), 0, {}, {}, set()
     state.files.add(match[1])
     found.tell("file", match[1].replace("\\", "/").rpartition("/")[2], number)
 
@@ -142,7 +143,7 @@ def _sizes(line: str, number: int, state: _State, found: Found) -> None:
         found.add("device_free", device_of(match[1]), mib(match[3]), number)
         found.tell("gpu", match[2], number)
     if "| " in line and "- " in line:
-        _breakdown(line, number, found)
+        _breakdown(line, number, state, found)
 
 
 def _buffer(match: re.Match[str], line: str, number: int, state: _State, found: Found) -> None:
@@ -150,19 +151,21 @@ def _buffer(match: re.Match[str], line: str, number: int, state: _State, found: 
     if not kind and "load_tensors" not in line:
         return
     name = _NAMES.get(kind or "model", f"{kind}_buffer")
+    state.known.add((name, device))
     if amount is None or name in _NAMES.values():
         found.add(name, device, amount, number)
         return
     key = state.contexts, name, match[1]  # reserved again: the last time counts
     place = state.reserved.get(key)
     if place is not None and place < len(found.readings):
-        del found.readings[place]
-        state.reserved = {other: at - (at > place) for other, at in state.reserved.items()}
-    state.reserved[key] = len(found.readings)
-    found.add(name, device, amount, number)
+        found.readings[place] = Reading(name=name, device=device, bytes=amount[0], step=amount[1], line=number)
+        found.lines.add(number)
+    else:
+        state.reserved[key] = len(found.readings)
+        found.add(name, device, amount, number)
 
 
-def _breakdown(line: str, number: int, found: Found) -> None:
+def _breakdown(line: str, number: int, state: _State, found: Found) -> None:
     """The table that is printed at the end, in MiB: what the buffers have not said already."""
     if row := _BREAKDOWN.search(line):
         device, total, free, own, unaccounted = device_of(row[1]), row[2], row[3], int(row[4]), int(row[8])
@@ -176,9 +179,9 @@ def _breakdown(line: str, number: int, found: Found) -> None:
         device, parts = "CPU", (row[3], row[4], row[5])
     else:
         return
-    known = {one.name for one in found.readings if one.device == device and one.line < number}
     for name, amount in zip(("weights", "kv_cache", "compute_buffer"), parts, strict=True):
-        if name not in known and int(amount):
+        if (name, device) not in state.known and int(amount):
+            state.known.add((name, device))
             found.add(name, device, mib(amount), number)
 
 

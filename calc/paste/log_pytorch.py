@@ -21,6 +21,8 @@ MESSAGE_LINES = 10
 
 MESSAGE_LETTERS = 1500
 
+MOST_MESSAGES = 500
+
 ASKED = "ried to allocate"
 """What every form has: ``Tried to allocate``, or NPU's ``NPUWorkspaceAllocator tried to allocate``."""
 
@@ -52,11 +54,12 @@ _CLAUSES = tuple(
 
 def read_pytorch(lines: Sequence[str]) -> Found:
     """The figures of each message; a message that is printed again (by each layer of a traceback) counts once."""
-    found, known = Found(), set()
+    found, known, looked = Found(), set(), 0
     for number, line in enumerate(lines, 1):
         asked = line.find(ASKED)
-        if asked < 0:
+        if asked < 0 or looked == MOST_MESSAGES:
             continue
+        looked += 1
         start = line.rfind("out of memory", max(0, asked - 200), asked)  # Apple's figures come before what was asked
         message, used = _message(lines, number - 1, start if start >= 0 else asked - 1)
         figures = _figures(message)

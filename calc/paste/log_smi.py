@@ -9,7 +9,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from calc.paste.log_reading import Found, Reading, mib, size
+from calc.paste.log_reading import MOST_READINGS, Found, Reading, mib, size
 
 LONGEST_ROW = 400
 """No row of these tables is as long."""
@@ -50,7 +50,18 @@ class _State:
     queried: int = -1
     frame_buffer: bool = False
     columns: list[str] = field(default_factory=list)
-    identities: list[str] = field(default_factory=list)
+    identities: dict[str, int] = field(default_factory=dict)
+    peaks: dict[tuple[str, str], Reading] = field(default_factory=dict)
+
+    def peak(self, found: Found, name: str, device: str, printed: tuple[int, int] | None, line: int) -> None:
+        """Keep the largest figure of each device: output is often repeated (``-l``, ``watch``)."""
+        if printed is None:
+            return
+        found.lines.add(line)
+        known = self.peaks.get((name, device))
+        if printed[0] > known.bytes if known else len(self.peaks) < MOST_READINGS:
+            reading = Reading(name=name, device=device, bytes=printed[0], step=printed[1], line=line)
+            self.peaks[name, device] = reading
 
 
 def read_nvidia(lines: Sequence[str]) -> Found:
@@ -64,7 +75,8 @@ def read_nvidia(lines: Sequence[str]) -> Found:
         if state.columns or "[MiB]" in line:
             _csv(line, number, state, found)
         _query(line, number, state, found)
-    return _peaks(found)
+    found.readings.extend(state.peaks.values())
+    return found
 
 
 def _table(line: str, number: int, state: _State, found: Found) -> None:
@@ -80,13 +92,13 @@ def _table(line: str, number: int, state: _State, found: Found) -> None:
     elif state.mig:
         if row := _MIG.search(line):
             device = f"GPU {row[1]} MIG {row[3]}"
-            found.add("device_used", device, mib(row[4]), number)
-            found.add("device_total", device, mib(row[5]), number)
+            state.peak(found, "device_used", device, mib(row[4]), number)
+            state.peak(found, "device_total", device, mib(row[5]), number)
     elif (row := _MEMORY.search(line)) and row[1].strip():
         device = f"GPU {state.pending or state.rows}"
         state.pending, state.rows = "", state.rows + 1
-        found.add("device_used", device, mib(row[2]), number)
-        found.add("device_total", device, mib(row[3]), number)
+        state.peak(found, "device_used", device, mib(row[2]), number)
+        state.peak(found, "device_total", device, mib(row[3]), number)
     elif row := _PROCESS.search(line):
         found.add("process_used", f"GPU {row[1]}", mib(row[2]), number)
         if "VLLM::" in line:  # the name that vLLM gives its processes since 0.10
@@ -97,7 +109,7 @@ def _csv(line: str, number: int, state: _State, found: Found) -> None:
     cells = [cell.strip() for cell in line.split(",")]
     names = [match[1] if (match := _COLUMN.search(cell)) else cell.split(" ")[0] for cell in cells]
     if any(_COLUMN.search(cell) for cell in cells):
-        state.columns, state.identities = names, []
+        state.columns, state.identities = names, {}
         found.lines.add(number)
         return
     if len(cells) < len(state.columns):
@@ -107,9 +119,17 @@ def _csv(line: str, number: int, state: _State, found: Found) -> None:
     for place, name in enumerate(state.columns):
         cell = _CELL.fullmatch(cells[place + shift])
         if name in _QUERY_NAMES and cell:
-            found.add(_QUERY_NAMES[name], f"GPU {_index(state, cells)}", mib(cell[1]), number)
+            _keep(state, found, (_QUERY_NAMES[name], f"GPU {_index(state, cells)}"), mib(cell[1]), number)
     if "name" in state.columns and number in found.lines:
         found.tell("gpu", cells[state.columns.index("name")], number)
+
+
+def _keep(state: _State, found: Found, place: tuple[str, str], printed: tuple[int, int] | None, number: int) -> None:
+    """Every process, and the largest figure of each GPU."""
+    if place[0] == "process_used":
+        found.add(*place, printed, number)
+    else:
+        state.peak(found, *place, printed, number)
 
 
 def _index(state: _State, cells: list[str]) -> int:
@@ -118,9 +138,7 @@ def _index(state: _State, cells: list[str]) -> int:
         return int(cell[1])
     keys = [key for key in ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id") if key in state.columns]
     identity = cells[state.columns.index(keys[0])] if keys else ""
-    if identity not in state.identities:
-        state.identities.append(identity)
-    return state.identities.index(identity)
+    return state.identities.setdefault(identity, len(state.identities))
 
 
 def _query(line: str, number: int, state: _State, found: Found) -> None:
@@ -131,24 +149,12 @@ def _query(line: str, number: int, state: _State, found: Found) -> None:
         state.frame_buffer = "FB Memory Usage" in line
         found.lines.add(number)
     elif state.frame_buffer and (row := _FIGURE.search(line)):
-        found.add(_QUERY_NAMES[row[1]], f"GPU {max(state.queried, 0)}", mib(row[2]), number)
-
-
-def _peaks(found: Found) -> Found:
-    """Only the largest figure of each GPU, where the output is repeated (``-l``, ``watch``); processes are all kept."""
-    largest: dict[tuple[str, str], Reading] = {}
-    for one in found.readings:
-        key = one.name, one.device
-        if one.name == "process_used" or key not in largest or one.bytes > largest[key].bytes:
-            largest[key] = one
-    kept = [one for one in found.readings if one.name == "process_used" or largest[one.name, one.device] is one]
-    found.readings[:] = kept
-    return found
+        state.peak(found, _QUERY_NAMES[row[1]], f"GPU {max(state.queried, 0)}", mib(row[2]), number)
 
 
 def read_rocm(lines: Sequence[str]) -> Found:
     """Used and total memory of each GPU."""
-    found, card = Found(), "0"
+    found, state, card = Found(), _State(), "0"
     for number, line in enumerate(lines, 1):
         if "VRAM Total" not in line and "vram Total" not in line and '"card' not in line:
             continue
@@ -157,5 +163,6 @@ def read_rocm(lines: Sequence[str]) -> Found:
             figure = row[3] or row[6]
             if figure:
                 name = "device_used" if row[2] or row[5] else "device_total"
-                found.add(name, f"GPU {card}", size(figure, "B"), number)
-    return _peaks(found)
+                state.peak(found, name, f"GPU {card}", size(figure, "B"), number)
+    found.readings.extend(state.peaks.values())
+    return found

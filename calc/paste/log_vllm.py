@@ -14,7 +14,7 @@ from collections.abc import Sequence
 
 from calc.paste.log_reading import SIZE, Found, size
 
-LONGEST_LINE = 16_384
+SHORTEST_LINE, LONGEST_LINE = 15, 16_384
 
 DECIMALS = 2
 """What vLLM rounds GiB to where it drops the last zeros."""
@@ -87,6 +87,8 @@ def read_vllm(lines: Sequence[str]) -> Found:
     """Weights, peak of the activations, pool of the KV cache and CUDA graphs of each worker."""
     found = Found()
     for number, whole in enumerate(lines, 1):
+        if len(whole) < SHORTEST_LINE:
+            continue
         line = whole[:LONGEST_LINE]
         device = _device(line)
         for name, word, pattern in _SIZES:
