@@ -1,4 +1,4 @@
-"""What a log measured beside what is estimated, and the visitor's own overhead.
+"""What a log measured beside what is estimated.
 
 Only figures that mean the same are put side by side. vLLM's pool of the KV cache is not the cache of a workload: it is
 whatever was left, so it is compared per request or per token. What a monitor shows while vLLM runs is that reservation
@@ -13,6 +13,7 @@ from typing import Final
 from calc.estimate import Component, Estimate
 from calc.formula import Formula
 from calc.paste.log_reading import Log, Reading
+from calc.paste.log_runtime import by_device, first, messages, on_gpus, partly_on_cpu
 
 COMPARISONS: Final = (
     *("weights", "kv_cache", "recurrent_state", "kv_request", "kv_token", "compute_buffer", "activation_peak"),
@@ -25,9 +26,6 @@ NOTES: Final = (
     *("one_request", "one_token", "other_processes", "partly_on_cpu", "without_context", "until_failure", "at_least"),
 )
 """Every note of a comparison; the empty one says nothing."""
-
-NO_RUNTIME: Final = ("no_figure", "engine_reserves", "several_gpus", "partly_on_cpu", "until_failure", "estimate_above")
-"""Every reason why the overhead cannot be told."""
 
 FAR_TOKENS: Final = 2**20
 """Contexts by which a cache is seen to grow evenly."""
@@ -76,81 +74,6 @@ def beside(log: Log, estimate: Estimate, *, gpus: int = 1) -> tuple[Comparison, 
         parts += [lambda: _cache(log, estimate), lambda: _buffers(log, estimate)]
         parts += [lambda: _allocated(log, estimate), lambda: _device(log, estimate)]
     return tuple(one for part in parts for one in part())
-
-
-def runtime_of(log: Log, estimate: Estimate) -> int | None:
-    """The visitor's own context and libraries, for the field ``runtime`` [B]; ``None`` where it cannot be told.
-
-    * PyTorch's message says it all: what the process has, minus what PyTorch had reserved (other processes come along
-      in the forms that do not name the process). The estimate is not looked at.
-    * Otherwise, what is in use on the fullest GPU minus everything else that is estimated; other processes come along.
-
-    It cannot be told without such a figure; while vLLM runs, which fills the GPU; for a model that llama.cpp has
-    divided among GPUs or left partly to the CPU, since the estimate is of the whole; from a failure without the figure
-    of what PyTorch had reserved; or when the rest of the estimate is already above what was measured.
-
-    >>> from calc.paste.logs import read_log
-    >>> runtime_of(read_log("| 30%   41C | 950MiB /  4094MiB | 0% |"), Estimate(components=())) // 2**20
-    950
-    """
-    found = _runtime(log, estimate)
-    return found if isinstance(found, int) else None
-
-
-def no_runtime_reason(log: Log, estimate: Estimate) -> str | None:
-    """Why ``runtime_of`` gives nothing: one of ``NO_RUNTIME``, or ``None`` where it gives a figure."""
-    found = _runtime(log, estimate)
-    return found if isinstance(found, str) else None
-
-
-def _runtime(log: Log, estimate: Estimate) -> int | str:
-    messages = _messages(log)
-    for message in reversed(messages):
-        if (own := _own_of_message(message)) is not None:
-            return own
-    fullest = max(log.named("device_used"), key=lambda one: one.bytes, default=None)
-    if log.settings.get("engine") == "vllm":
-        return "engine_reserves"
-    if fullest is None:
-        return "until_failure" if messages else "no_figure"
-    if len(_on_gpus(log.named("weights"))) > 1:
-        return "several_gpus"
-    if _partly_on_cpu(log):
-        return "partly_on_cpu"
-    rest = estimate.total - sum(one.bytes for one in estimate.components if one.name == "runtime")
-    own = fullest.bytes - rest
-    return max(own, 0) if own >= -fullest.step else "estimate_above"
-
-
-def _own_of_message(message: Mapping[str, list[Reading]]) -> int | None:
-    """What a process holds beyond PyTorch's reserve, by one message."""
-    reserved = _first(message, "reserved")
-    if reserved is None:
-        allocated, free = _first(message, "allocated"), _first(message, "reserved_unallocated")
-        if allocated is None or free is None:
-            return None
-        reserved = allocated + free
-    steps = sum(one.step for several in message.values() for one in several)
-    held = [one.bytes for one in message.get("process_used", ()) if one.bytes >= reserved - steps]
-    total, free = _first(message, "device_total"), _first(message, "device_free")
-    if not held and not message.get("process_used") and total is not None and free is not None:
-        held = [total - free]
-    own = min(held, default=-1) - reserved
-    return max(own, 0) if held and own >= -steps else None
-
-
-def _messages(log: Log) -> list[dict[str, list[Reading]]]:
-    """Figures of each of PyTorch's messages, by name."""
-    lines = {one.line for one in log.named("allocated")}
-    found: dict[int, dict[str, list[Reading]]] = {line: {} for line in sorted(lines)}
-    for one in log.readings:
-        if one.line in found:
-            found[one.line].setdefault(one.name, []).append(one)
-    return list(found.values())
-
-
-def _first(message: Mapping[str, list[Reading]], name: str) -> int | None:
-    return message[name][0].bytes if name in message else None
 
 
 def _weights(log: Log, estimate: Estimate, vllm: bool, gpus: int) -> Iterator[Comparison]:
@@ -223,7 +146,7 @@ def _cache(log: Log, estimate: Estimate) -> Iterator[Comparison]:
 
 def _buffers(log: Log, estimate: Estimate) -> Iterator[Comparison]:
     readings = log.named("compute_buffer")
-    sizes = _on_gpus(readings) or _by_device(readings)
+    sizes = on_gpus(readings) or by_device(readings)
     estimated = _transient(estimate)
     if sizes and estimated:
         yield _compared("compute_buffer", max(sizes.values()), estimated, "largest_device" if len(sizes) > 1 else "")
@@ -234,10 +157,10 @@ def _buffers(log: Log, estimate: Estimate) -> Iterator[Comparison]:
 
 def _allocated(log: Log, estimate: Estimate) -> Iterator[Comparison]:
     """PyTorch's tensors when an allocation failed: all of them, and with the one that was asked for."""
-    fullest = max(_messages(log), key=lambda one: _first(one, "allocated") or 0, default=None)
+    fullest = max(messages(log), key=lambda one: first(one, "allocated") or 0, default=None)
     if fullest is None:
         return
-    allocated, requested = _first(fullest, "allocated") or 0, _first(fullest, "requested")
+    allocated, requested = first(fullest, "allocated") or 0, first(fullest, "requested")
     estimated = _without(estimate, "runtime", "runtime/reserve")
     yield _compared("allocated", allocated, estimated, "until_failure")
     if requested is not None:
@@ -246,8 +169,8 @@ def _allocated(log: Log, estimate: Estimate) -> Iterator[Comparison]:
 
 def _device(log: Log, estimate: Estimate) -> Iterator[Comparison]:
     fullest = max(log.named("device_used"), key=lambda one: one.bytes, default=None)
-    if fullest is not None and len(_on_gpus(log.named("weights"))) <= 1:
-        note = "partly_on_cpu" if _partly_on_cpu(log) else "other_processes"
+    if fullest is not None and len(on_gpus(log.named("weights"))) <= 1:
+        note = "partly_on_cpu" if partly_on_cpu(log) else "other_processes"
         yield _compared("device_used", fullest.bytes, estimate.total, note)
 
 
@@ -274,22 +197,6 @@ def _over_gpus(log: Log, readings: Mapping[str, Reading]) -> tuple[int, int]:
     count = max(len(readings), _whole(log, "tensor-parallel", 1) * _whole(log, "pipeline-parallel", 1))
     sizes = [one.bytes for one in readings.values()]
     return sum(sizes) + (count - len(sizes)) * sizes[0], count
-
-
-def _by_device(readings: Iterable[Reading]) -> dict[str, int]:
-    found: dict[str, int] = {}
-    for one in readings:
-        found[one.device] = found.get(one.device, 0) + one.bytes
-    return found
-
-
-def _on_gpus(readings: Iterable[Reading]) -> dict[str, int]:
-    return {device: size for device, size in _by_device(readings).items() if device.startswith("GPU")}
-
-
-def _partly_on_cpu(log: Log) -> bool:
-    on_gpu, _, of = log.settings.get("gpu-layers", "0/0").partition("/")
-    return int(on_gpu) < int(of)
 
 
 def _whole(log: Log, key: str, otherwise: int = 0) -> int:

@@ -1,7 +1,7 @@
 """PyTorch's message when an allocation fails, in every form it has had.
 
 * 0.4 to 1.3: ``(GPU 0; 3.81 GiB total capacity; 3.08 GiB already allocated; 55.38 MiB free; 9.78 MiB cached)``;
-* 1.4 to 2.0: the same with ``2.46 GiB reserved in total by PyTorch`` for cached;
+  (cached and not allocated); 1.4 to 2.0: the same with ``2.46 GiB reserved in total by PyTorch`` at the end;
 * 2.1 and later (``c10/cuda/CUDACachingAllocator.cpp``, ``malloc``): ``GPU 0 has a total capacity of 23.65 GiB of
   which 1.2 GiB is free. Process 7 has 22.4 GiB memory in use. 20.00 GiB allowed; Of the allocated memory 21.5 GiB is
   allocated by PyTorch, with 22.00 MiB allocated in private pools (e.g., CUDA Graphs), and 300 MiB is reserved by
@@ -47,7 +47,7 @@ _CLAUSES = tuple(
         ("private_pools", "with SIZE allocated in private"),
         ("reserved_unallocated", "SIZE is reserved by PyTorch but"),
         ("reserved", "SIZE reserved in total"),
-        ("reserved", r"SIZE cached\)"),
+        ("reserved_unallocated", r"SIZE cached\)"),
     )
 )
 

@@ -75,6 +75,8 @@ def read_nvidia(lines: Sequence[str]) -> Found:
         if state.columns or "[MiB]" in line:
             _csv(line, number, state, found)
         _query(line, number, state, found)
+        if "VLLM::" in line and number in found.lines:  # the name that vLLM gives its processes since 0.10
+            found.tell("engine", "vllm", number)
     found.readings.extend(state.peaks.values())
     return found
 
@@ -101,8 +103,6 @@ def _table(line: str, number: int, state: _State, found: Found) -> None:
         state.peak(found, "device_total", device, mib(row[3]), number)
     elif row := _PROCESS.search(line):
         found.add("process_used", f"GPU {row[1]}", mib(row[2]), number)
-        if "VLLM::" in line:  # the name that vLLM gives its processes since 0.10
-            found.tell("engine", "vllm", number)
 
 
 def _csv(line: str, number: int, state: _State, found: Found) -> None:
@@ -116,10 +116,11 @@ def _csv(line: str, number: int, state: _State, found: Found) -> None:
         state.columns = []
         return
     shift = len(cells) - len(state.columns)  # a process may have commas in its name: count from the right
+    device = _gpu(state, cells)
     for place, name in enumerate(state.columns):
         cell = _CELL.fullmatch(cells[place + shift])
         if name in _QUERY_NAMES and cell:
-            _keep(state, found, (_QUERY_NAMES[name], f"GPU {_index(state, cells)}"), mib(cell[1]), number)
+            _keep(state, found, (_QUERY_NAMES[name], device), mib(cell[1]), number)
     if "name" in state.columns and number in found.lines:
         found.tell("gpu", cells[state.columns.index("name")], number)
 
@@ -132,13 +133,19 @@ def _keep(state: _State, found: Found, place: tuple[str, str], printed: tuple[in
         state.peak(found, *place, printed, number)
 
 
-def _index(state: _State, cells: list[str]) -> int:
-    """Which GPU a row is about: its index, or the order in which its address or name first came."""
+def _gpu(state: _State, cells: list[str]) -> str:
+    """Which GPU a row is about: its index, or the order in which its address first came.
+
+    Without either, each row is another GPU, unless the rows have times: then they are the same one again and again.
+    """
     if "index" in state.columns and (cell := _CELL.fullmatch(cells[state.columns.index("index")])):
-        return int(cell[1])
+        return f"GPU {int(cell[1])}"
     keys = [key for key in ("uuid", "gpu_uuid", "pci.bus_id", "gpu_bus_id") if key in state.columns]
-    identity = cells[state.columns.index(keys[0])] if keys else ""
-    return state.identities.setdefault(identity, len(state.identities))
+    if not keys and "pid" in state.columns:
+        return "GPU"
+    alone = "" if "timestamp" in state.columns else str(len(state.identities))
+    identity = cells[state.columns.index(keys[0])] if keys else alone
+    return f"GPU {state.identities.setdefault(identity, len(state.identities))}"
 
 
 def _query(line: str, number: int, state: _State, found: Found) -> None:

@@ -57,6 +57,7 @@ _SETTINGS = tuple(
         ("model", "with config: model=", r"with config: model='([^']{1,400})'"),
         ("context", "max_seq_len=", r"\bmax_seq_len=(\d{1,9})\b"),
         ("context", "max model len", r"Using max model len (\d{1,9})\b"),
+        ("context", "max seq len", r"max seq len \((\d{1,9})\)"),
         ("precision", "max_seq_len=", r"\bdtype=torch\.(\w{1,20})"),
         ("quantization", "max_seq_len=", r"\bquantization=(\w{1,40})"),
         ("kv-precision", "max_seq_len=", r"\bkv_cache_dtype=(\w{1,20})"),

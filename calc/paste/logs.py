@@ -10,10 +10,11 @@ from types import MappingProxyType
 from typing import Final
 
 from calc.errors import InvalidInput
-from calc.paste.log_compare import Comparison, beside, no_runtime_reason, runtime_of
+from calc.paste.log_compare import Comparison, beside
 from calc.paste.log_llama import read_llama
 from calc.paste.log_pytorch import read_pytorch
 from calc.paste.log_reading import FAILURES, READINGS, SETTINGS, Found, Kind, Log, Reading
+from calc.paste.log_runtime import no_runtime_reason, runtime_of
 from calc.paste.log_smi import read_nvidia, read_rocm
 from calc.paste.log_vllm import read_vllm
 
