@@ -112,7 +112,7 @@ class Found:
 
     def add(self, name: str, device: str, size: tuple[int, int] | None, line: int) -> None:
         """Keep a figure; one that no memory can have is passed over."""
-        if size is not None and len(self.readings) < MOST_READINGS:
+        if size is not None and size[0] >= 0 and len(self.readings) < MOST_READINGS:
             self.readings.append(Reading(name=name, device=device, bytes=size[0], step=size[1], line=line))
             self.lines.add(line)
 

@@ -48,6 +48,8 @@ _READERS: Final[tuple[tuple[Kind, Callable[[Sequence[str]], Found]], ...]] = (
 
 _ESCAPES = re.compile(r"\x1b(?:\[[0-?]{0,64}[ -/]{0,8}[@-~]|\][^\x07\x1b\n]{0,512}(?:\x07|\x1b\\)|[@-Z\\^_])")
 _CONTROLS = dict.fromkeys((*range(9), 11, 12, *range(14, 32), 127, 0x200B, 0xFEFF))
+_COMPOSE = re.compile(r"^[\w.-]{1,64}-\d{1,4}\s{1,40}\| ?")
+"""Name of a container before each line (``docker compose logs``)."""
 _WORDS = re.compile(r"\w")
 
 
@@ -80,7 +82,7 @@ def read_log(text: str) -> Log | None:
 def _lines(text: str) -> list[str]:
     """Lines as the visitor counts them, without colours and control characters."""
     plain = _ESCAPES.sub("", text).translate(_CONTROLS)
-    return [line[:LONGEST_LINE] for line in re.split(r"\r\n|\n|\r", plain)]
+    return [_COMPOSE.sub("", line[:LONGEST_LINE]) for line in re.split(r"\r\n|\n|\r", plain)]
 
 
 def _kind(every: list[tuple[Kind, Found]]) -> Kind | None:
