@@ -159,6 +159,10 @@ LLAMA: tuple[tuple[str, Expected], ...] = (
     # 2025 and later
     ("load_tensors:        CUDA0 model buffer size =  4403.49 MiB", {("weights", "GPU 0"): "4403.49"}),
     ("0.00.979.528 I load_tensors:   CPU_Mapped model buffer size =   257.66 MiB", {("weights", "CPU"): "257.66"}),
+    (
+        "[34m1.14.609.487[0m [32mI [0mload_tensors:     CUDA14 model buffer size = 12698.93 MiB",  # a terminal ate ESC
+        {("weights", "GPU 14"): "12698.93"},
+    ),
     ("load_tensors: Metal_Mapped model buffer size = 12000.00 MiB", {("weights", "GPU 0"): "12000.00"}),
     ("llama_kv_cache:      ROCm1 KV buffer size =   640.00 MiB", {("kv_cache", "GPU 1"): "640.00"}),
     ("llama_kv_cache_unified:    Vulkan0 KV buffer size =   192.00 MiB", {("kv_cache", "GPU 0"): "192.00"}),
@@ -305,6 +309,21 @@ PYTORCH: tuple[tuple[str, Expected], ...] = (
             ("process_used", "GPU 0"): gib("47.51"),
             ("allocated", "GPU 0"): gib("47.14"),
             ("reserved_unallocated", "GPU 0"): "57.79",
+        },
+    ),
+    # 2.1 had a letter less
+    (
+        "OutOfMemoryError: CUDA out of memory. Tried to allocate 1.70 GiB. GPU 0 has a total capacty of 6.00 GiB of "
+        "which "
+        "0 bytes is free. Of the allocated memory 2.93 GiB is allocated by PyTorch, and 2.30 GiB is reserved by "
+        "PyTorch "
+        "but unallocated.",
+        {
+            ("requested", "GPU 0"): gib("1.70"),
+            ("device_total", "GPU 0"): gib("6.00"),
+            ("device_free", "GPU 0"): "0",
+            ("allocated", "GPU 0"): gib("2.93"),
+            ("reserved_unallocated", "GPU 0"): gib("2.30"),
         },
     ),
     # pools of the CUDA graphs

@@ -235,6 +235,20 @@ def test_inputs_that_vllm_names(dtype: str, quantization: str, cache: str, told:
     }
 
 
+def test_arguments_of_vllm() -> None:
+    """What was asked of the server is told as well, and comes first."""
+    log = must(
+        "INFO 09-03 16:28:10 [utils.py:328] non-default args: {'model_tag': '/data/q/', 'model': '/data/q/', "
+        "'max_model_len': 4096, 'tensor_parallel_size': 2, 'gpu_memory_utilization': 0.95}\n"
+        "INFO 09-03 16:28:17 [__init__.py:1773] Using max model len 32768\n"
+        "INFO 09-03 16:28:17 [scheduler.py:222] Chunked prefill is enabled with max_num_batched_tokens=2048."
+    )
+    assert dict(log.settings) == {
+        **{"engine": "vllm", "model": "/data/q/", "context": "4096", "tensor-parallel": "2", "utilization": "0.95"},
+        "batch-tokens": "2048",
+    }
+
+
 def test_capacity_of_vllm() -> None:
     """Tokens, blocks and concurrency of the pool are told, without the commas of thousands."""
     log = must(

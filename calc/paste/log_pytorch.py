@@ -5,7 +5,7 @@
 * 2.1 and later (``c10/cuda/CUDACachingAllocator.cpp``, ``malloc``): ``GPU 0 has a total capacity of 23.65 GiB of
   which 1.2 GiB is free. Process 7 has 22.4 GiB memory in use. 20.00 GiB allowed; Of the allocated memory 21.5 GiB is
   allocated by PyTorch, with 22.00 MiB allocated in private pools (e.g., CUDA Graphs), and 300 MiB is reserved by
-  PyTorch but unallocated``; HIP, XPU and NPU write the same words;
+  PyTorch but unallocated``; HIP, XPU and NPU write the same words; 2.1 wrote ``capacty``;
 * Apple: ``MPS allocated: 17.36 GB, other allocations: 613.56 MB, max allowed: 18.13 GB``.
 
 Every figure has two decimals and a unit up to which it fits; ``bytes`` is exact.
@@ -31,7 +31,7 @@ _CLAUSES = tuple(
     (name, re.compile(pattern.replace(" ", r"\s{1,4}").replace("SIZE", rf"(?<![\w.]){SIZE}")))
     for name, pattern in (
         ("requested", "[Tt]ried to allocate SIZE"),
-        ("device_total", "total capacity of SIZE"),
+        ("device_total", "total capaci?ty of SIZE"),
         ("device_total", "SIZE total capacity"),
         ("device_free", "of which SIZE is free"),
         ("device_free", "SIZE free;"),
