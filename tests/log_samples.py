@@ -39,6 +39,33 @@ VLLM: tuple[tuple[str, Expected], ...] = (
             ("kv_pool", "GPU 0"): gib("2.36"),
         },
     ),
+    # 0.6.4, and 0.6.5
+    (
+        "INFO 11-20 worker.py:232] Memory profiling results: total_gpu_memory=44.35GiB initial_memory_usage=0.52GiB "
+        "peak_torch_memory=9.52GiB memory_usage_post_profile=0.60GiB non_torch_memory=0.34GiB kv_cache_size=8.77GiB "
+        "gpu_memory_utilization=0.42",
+        {
+            ("device_total", "GPU 0"): gib("44.35"),
+            ("non_torch", "GPU 0"): gib("0.34"),
+            ("kv_pool", "GPU 0"): gib("8.77"),
+        },
+    ),
+    (
+        "INFO 12-13 worker.py:243] total_gpu_memory     79.22GiB\nINFO 12-13 worker.py:243] gpu_memory_utilization  "
+        "0.90\n"
+        "INFO 12-13 worker.py:243] the current vLLM instance can use    71.29GiB\n"
+        "INFO 12-13 worker.py:243] model weights take   14.96GiB\nINFO 12-13 worker.py:243] non_torch_memory     "
+        "1.79GiB\n"
+        "INFO 12-13 worker.py:243] PyTorch activation peak memory       1.26GiB\n"
+        "INFO 12-13 worker.py:243] available_kv_cache_memory    53.29GiB",
+        {
+            ("device_total", "GPU 0"): gib("79.22"),
+            ("weights", "GPU 0"): gib("14.96"),
+            ("non_torch", "GPU 0"): gib("1.79"),
+            ("activation_peak", "GPU 0"): gib("1.26"),
+            ("kv_pool", "GPU 0"): gib("53.29"),
+        },
+    ),
     # the same, broken by a terminal
     (
         "model weights take 15.27GiB;\n  non_torch_memory takes 0.06GiB; PyTorch activation peak memory takes 1.40GiB; "

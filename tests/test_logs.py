@@ -244,7 +244,11 @@ def test_arguments_of_vllm() -> None:
         "INFO 09-03 16:28:17 [scheduler.py:222] Chunked prefill is enabled with max_num_batched_tokens=2048."
     )
     assert dict(log.settings) == {
-        **{"engine": "vllm", "model": "/data/q/", "context": "4096", "tensor-parallel": "2", "utilization": "0.95"},
+        "engine": "vllm",
+        "model": "/data/q/",
+        "context": "4096",
+        "tensor-parallel": "2",
+        "utilization": "0.95",
         "batch-tokens": "2048",
     }
 

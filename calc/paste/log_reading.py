@@ -38,7 +38,7 @@ SETTINGS: Final = (
 FAILURES: Final = ("no_memory_for_cache", "context_over_cache", "over_budget", "out_of_memory")
 """Values of the setting ``failure``."""
 
-SIZE: Final = r"(-?[0-9]{1,15}(?:\.[0-9]{1,15})?)\s{0,3}(bytes|B|[KMGT]i?B)(?![A-Za-z])"
+SIZE: Final = r"(-?[0-9]{1,16}(?:\.[0-9]{1,15})?)\s{0,3}(bytes|B|[KMGT]i?B)(?![A-Za-z])"
 """A number and its unit, as two groups of a pattern. An exponent or more digits than any memory has make no match."""
 
 UNITS: Final[Mapping[str, int]] = MappingProxyType(

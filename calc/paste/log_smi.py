@@ -27,8 +27,8 @@ _FIGURE = re.compile(r"(?:^|\s)(Total|Reserved|Used|Free)\s{1,60}:\s{1,3}(\d{1,9
 _COLUMN = re.compile(r"(?:^|[\s|])(memory\.(?:used|total|free|reserved)|used_(?:gpu_)?memory) \[MiB\]$")
 _CELL = re.compile(r"(\d{1,9})(?:\s?MiB)?")
 _ROCM = re.compile(
-    r"GPU\[(\d{1,3})\]\s{0,12}:\s{0,4}(?:VRAM|vram) Total (Used )?Memory \(B\):\s{0,8}(\d{1,15})(?!\d)"
-    r'|"card(\d{1,3})"|"VRAM Total (Used )?Memory \(B\)":\s{0,4}"?(\d{1,15})(?!\d)'
+    r"GPU\[(\d{1,3})\]\s{0,12}:\s{0,4}(?:VRAM|vram) Total (Used )?Memory \(B\):\s{0,8}(\d{1,16})(?!\d)"
+    r'|"card(\d{1,3})"|"VRAM Total (Used )?Memory \(B\)":\s{0,4}"?(\d{1,16})(?!\d)'
 )
 
 _QUERY_NAMES = {

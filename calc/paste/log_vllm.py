@@ -1,7 +1,8 @@
 """vLLM's lines about memory, from 0.2 to the V1 engine of 2026.
 
 Sources, in ``vllm-project/vllm``: ``vllm/worker/model_runner.py`` (``Loading model weights took %.4f GB``, V0),
-``vllm/worker/worker.py`` (``model weights take …; the rest of the memory reserved for KV Cache is …``, 0.6.4 to 0.9),
+``vllm/worker/worker.py`` (``kv_cache_size=…``, 0.6.4; a line for each figure, 0.6.5, pull request 10511; ``model
+weights take …; the rest of the memory reserved for KV Cache is …``, until 0.9),
 ``vllm/executor/executor_base.py`` (``# CUDA blocks``, ``Maximum concurrency``), ``vllm/v1/worker/gpu_model_runner.py``
 (``Model loading took %.4f GiB and %.6f seconds``, ``Graph capturing finished in %.0f secs, took %.2f GiB``),
 ``vllm/v1/worker/gpu_worker.py`` (``Available KV cache memory``, ``Free memory on device … Actual usage is …``),
@@ -23,14 +24,14 @@ _SIZES = tuple(
     (name, word, re.compile(pattern.replace("SIZE", rf"(?<![\w.]){SIZE}")))
     for name, word, pattern in (
         ("weights", "took", r"(?:Model loading|Loading model weights) took SIZE"),
-        ("weights", "weights take", r"model weights take SIZE"),
+        ("weights", "weights take", r"model weights take\s{1,12}SIZE"),
         ("weights", "weights memory", r"weights memory: SIZE"),
         ("weights", "Actual usage", r"Actual usage is SIZE for weight"),
         ("weights_and_non_torch", "Actual usage", r"Actual usage is SIZE for consumed memory"),
-        ("non_torch", "non_torch_memory", r"non_torch_memory takes SIZE"),
+        ("non_torch", "non_torch_memory", r"non_torch_memory(?: takes)?[ \t=]{1,12}SIZE"),
         ("non_torch", "non-torch forward", r"non-torch forward increase memory: SIZE"),
         ("non_torch", "non-torch memory", r"SIZE for non-torch memory"),
-        ("activation_peak", "activation peak", r"activation peak memory takes SIZE"),
+        ("activation_peak", "activation peak", r"activation peak memory(?: takes)?\s{1,12}SIZE"),
         ("activation_peak", "torch peak", r"torch peak memory increase: SIZE"),
         ("activation_peak", "peak activation", r"SIZE for peak activation"),
         ("cuda_graphs", "Graph capturing", r"Graph capturing finished in \d{1,6} secs?, took SIZE"),
@@ -38,11 +39,12 @@ _SIZES = tuple(
         ("cuda_graphs", "graph pool", r"CUDA graph pool memory: SIZE"),
         ("cuda_graphs_estimated", "Estimated CUDA", r"Estimated CUDA graph memory: SIZE"),
         ("kv_pool", "for KV Cache", r"reserved for KV Cache is SIZE"),
+        ("kv_pool", "kv_cache_", r"(?:available_kv_cache_memory[ \t]{1,12}|\bkv_cache_size=)SIZE"),
         ("kv_pool", "KV cache memory:", r"Available KV cache memory: SIZE"),
         ("kv_pool", "available KV cache", r"the available KV cache memory \(SIZE\)"),
         ("kv_pool", "memory in use", r"Current kv cache memory in use is SIZE"),
         ("kv_needed", "KV cache is needed", r"SIZE KV cache is needed"),
-        ("device_total", "total_gpu_memory", r"total_gpu_memory \(SIZE\)"),
+        ("device_total", "total_gpu_memory", r"total_gpu_memory[ \t=(]{1,12}SIZE"),
         ("budget", "gpu_memory_utilization", r"gpu_memory_utilization \([0-9.]{1,8}\) = SIZE"),
         ("budget", "GPU memory utilization", r"GPU memory utilization (?:is )?\([0-9.]{1,8}, SIZE\)"),
         ("budget", "Requested memory", r"Requested memory: [0-9.]{1,8} \(util\), SIZE"),
