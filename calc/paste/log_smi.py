@@ -107,8 +107,8 @@ def _table(line: str, number: int, state: _State, found: Found) -> None:
 
 def _csv(line: str, number: int, state: _State, found: Found) -> None:
     cells = [cell.strip() for cell in line.split(",")]
-    names = [match[1] if (match := _COLUMN.search(cell)) else cell.split(" ")[0] for cell in cells]
-    if any(_COLUMN.search(cell) for cell in cells):
+    if "[MiB]" in line and any(_COLUMN.search(cell) for cell in cells):
+        names = [match[1] if (match := _COLUMN.search(cell)) else cell.split(" ")[0] for cell in cells]
         state.columns, state.identities = names, {}
         found.lines.add(number)
         return
@@ -118,8 +118,7 @@ def _csv(line: str, number: int, state: _State, found: Found) -> None:
     shift = len(cells) - len(state.columns)  # a process may have commas in its name: count from the right
     device = _gpu(state, cells)
     for place, name in enumerate(state.columns):
-        cell = _CELL.fullmatch(cells[place + shift])
-        if name in _QUERY_NAMES and cell:
+        if name in _QUERY_NAMES and (cell := _CELL.fullmatch(cells[place + shift])):
             _keep(state, found, (_QUERY_NAMES[name], device), mib(cell[1]), number)
     if "name" in state.columns and number in found.lines:
         found.tell("gpu", cells[state.columns.index("name")], number)
