@@ -321,7 +321,7 @@ HOSTILE = (
 
 @pytest.mark.parametrize("piece", HOSTILE)
 def test_a_megabyte_of_anything_is_read_at_once(piece: str) -> None:
-    """A megabyte of a repeated piece, on one line or on lines as long as are looked at, takes less than two seconds of work."""
+    """A megabyte of a repeated piece, on one line or on long ones, takes less than two seconds of work."""
     whole = (piece * (1_000_000 // len(piece) + 1))[:1_000_000]
     for text in (whole, "\n".join(whole[at : at + 390] for at in range(0, len(whole), 390))):
         start = time.process_time()
