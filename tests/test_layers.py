@@ -28,7 +28,7 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("ladder", "serving"),
     ("fit", "model_sheet", "sheet_json", "local_files"),
     ("calculators",),
-    ("decisions",),
+    ("decisions", "paste"),
     ("es",),
     ("__main__",),
 )

@@ -1,0 +1,1 @@
+"""What a visitor pastes: text of other programs, turned into inputs and into figures beside an estimate."""
