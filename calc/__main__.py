@@ -14,9 +14,10 @@ from io import TextIOWrapper
 from pathlib import Path
 from typing import Any, Final
 
-from calc import catalog, es
+from calc import es
 from calc.architecture import Architecture
 from calc.calculators import CALCULATORS, InvalidInputs, Result, run, to_json
+from calc.calculators.cards import chosen_gpu
 from calc.decisions import SOLVABLE, Question, Solution, solve
 from calc.dtypes import STORED
 from calc.errors import CalcError, InvalidInput
@@ -183,8 +184,7 @@ def solution_of(asked: Arguments) -> Solution:
     """The largest value of the input that is asked for with which one GPU holds the answer."""
     values, architecture = with_file(asked)
     question = Question(asked.calculator, values, architecture)
-    name = str(question.changed({str(asked.solve): "1"}).parsed().values["gpu"])
-    return solve(question, str(asked.solve), catalog.gpu(name))
+    return solve(question, str(asked.solve), chosen_gpu(question.changed({str(asked.solve): "1"}).parsed().values))
 
 
 def as_json(value: dict[str, Any]) -> str:

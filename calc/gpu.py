@@ -20,6 +20,7 @@ class Gpu:
         sold_bytes: capacity on the box [B].
         usable_bytes: capacity that the driver reports [B]; ``None`` if no reading is known.
         usable_is_reported: True where ``usable_bytes`` is such a reading.
+        reserve_bytes: what the visitor keeps free of it: a display, another program, room for surprises [B].
         sources: keys of ``calc.sources.SOURCES``.
 
     Example:
@@ -33,6 +34,7 @@ class Gpu:
     sold_bytes: int
     usable_bytes: int | None = None
     usable_is_reported: bool = False
+    reserve_bytes: int = 0
     sources: tuple[str, ...] = ()
 
     @property
@@ -42,5 +44,13 @@ class Gpu:
 
     @property
     def capacity(self) -> int:
-        """Bytes to plan with: the driver's reading, or what is sold where there is none (the page must say so)."""
+        """Bytes to plan with: the driver's reading less the reserve, at least one.
+
+        What is sold stands in where there is no reading (the page must say so).
+        """
+        return max(self.reported - self.reserve_bytes, 1)
+
+    @property
+    def reported(self) -> int:
+        """The driver's reading [B], or what is sold where there is none."""
         return self.sold_bytes if self.usable_bytes is None else self.usable_bytes

@@ -52,7 +52,7 @@ def test_every_field_has_its_words(field: Field) -> None:
     if field.kind in (Kind.CHOICE, Kind.FLAG):
         assert set(field.options()) <= set(es.CHOICES[field.name])
     if field.custom:
-        assert es.CHOICES[field.name]["custom"] == "Personalizado"
+        assert es.CHOICES[field.name]["own-gpu" if field.kind is Kind.GPU else "custom"]
 
 
 def test_no_words_are_left_over() -> None:

@@ -41,7 +41,7 @@ def ways(result: Result) -> Ways | None:
     more = int(result.figures["combinations"]) - len(found)
     return Ways(
         model=catalog.model(model).name if model != "file" else es.CHOICES["model"]["file"],
-        gpu=catalog.gpu(str(result.inputs["gpu"])).name,
+        gpu=es.gpu_name(str(result.inputs["gpu"])),
         batch=es.number_text(int(result.figures["effective_batch"])),
         rows=tuple(
             Way(

@@ -71,7 +71,7 @@ def compare(fits: Sequence[Fit], gpu: str, unit: str) -> tuple[GpuRow, ...]:
     return tuple(
         GpuRow(
             id=one.gpu.id,
-            name=one.gpu.name,
+            name=es.gpu_name(one.gpu.id),
             group=group_of(one.gpu),
             usable=_usable(one.gpu.capacity, unit),
             assumed=one.assumed_capacity,
@@ -93,7 +93,7 @@ def chosen_card(fits: Sequence[Fit], gpu: str, unit: str) -> Chosen | None:
     if one is None:
         return None
     return Chosen(
-        name=one.gpu.name,
+        name=es.gpu_name(one.gpu.id),
         usable=es.bytes_text(one.gpu.capacity, unit),
         verdict=one.verdict.value,
         free=es.bytes_text(max(one.free, 0), unit),
@@ -103,7 +103,7 @@ def chosen_card(fits: Sequence[Fit], gpu: str, unit: str) -> Chosen | None:
         layout=layout_text(one.rung.layout) if one.rung else "",
         each=es.bytes_text(one.rung.bytes, unit) if one.rung else "",
         combines=one.gpu.combines,
-        smallest=smallest.gpu.name if smallest and smallest is not one else "",
+        smallest=es.gpu_name(smallest.gpu.id) if smallest and smallest is not one else "",
     )
 
 

@@ -7,13 +7,14 @@ from comparison import group_of
 
 from calc import catalog, es
 from calc.calculators import CALCULATORS, Field, Kind, visible
+from calc.calculators.cards import OWN_GPU
 
 CUSTOM, FILE = "custom", "file"
 SEGMENTS = 4
 """Up to this many choices stand side by side."""
 SEGMENT_LETTERS = 36
 """And only if their words are short: all of them together."""
-BESIDE_ANSWER = ("gpu", "unit")
+BESIDE_ANSWER = ("gpu", "gpu-memory", "unit")
 """Fields that stand next to the answer, because they change how it is read and not what is computed."""
 
 
@@ -165,4 +166,6 @@ def _gpus() -> tuple[Group, ...]:
     groups: dict[str, list[Option]] = {}
     for gpu in catalog.gpus():
         groups.setdefault(group_of(gpu), []).append(Option(value=gpu.id, label=gpu.name))
-    return tuple(Group(label=es.GPU_KINDS[name], options=tuple(options)) for name, options in groups.items())
+    own = Option(value=OWN_GPU, label=es.CHOICES["gpu"][OWN_GPU])
+    listed = (Group(label=es.GPU_KINDS[name], options=tuple(options)) for name, options in groups.items())
+    return (*listed, Group(label="", options=(own,)))

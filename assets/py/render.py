@@ -32,7 +32,7 @@ EXAMPLE = "llama-3-8b"
 FIRST = ("answer", "picture", "breakdown")
 """Regions that answer a key at once."""
 
-REST = ("timeline", "recipes", "methods", "combinations", "gpus", "how", "notes", "sources")
+REST = ("timeline", "recipes", "methods", "combinations", "serving", "gpus", "how", "notes", "sources")
 """Regions that may follow when no other key does: they take longer, and some need more estimates."""
 
 LIVE = (*FIRST, *REST)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import mathml
 
-from calc import catalog, es
+from calc import es
 from calc.calculators import Result
 from calc.estimate import Component
 from calc.provenance import Provenance
@@ -85,7 +85,7 @@ def _pool(result: Result, pool: Pool, unit: str) -> PoolView:
     formula = pool.derivation
     keys = dict.fromkeys((*(key for part in pool.taken for key in part.sources), *POOL_SOURCES))
     return PoolView(
-        gpu=catalog.gpu(str(result.inputs["gpu"])).name,
+        gpu=es.gpu_name(str(result.inputs["gpu"])),
         budget=es.bytes_text(int(pool.budget.value), unit),
         parts=tuple(_part(one, unit) for one in pool.taken),
         left=es.bytes_text(pool.kv_bytes, unit),

@@ -4,25 +4,32 @@ No rule of memory lives here, and no markup. Numbers become text through ``calc.
 ``mathml``.
 """
 
+from __future__ import annotations
+
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
 from functools import cached_property
+from typing import TYPE_CHECKING
 
 import mathml
 import picture
-from combinations import Ways, ways
 from comparison import Chosen, GpuRow, capacity_of, chosen_card, compare, percent
-from moments import Moments, moments
-from tables import Methods, RecipeRow, methods, recipe_rows
 
 from calc import catalog, es
 from calc.calculators import Result
+from calc.calculators.cards import OWN_GPU
 from calc.es.labels import SHORT_COMPONENTS, UNCERTAINTY, date_text
 from calc.estimate import Component, Estimate
 from calc.formula import Formula, Number
 from calc.provenance import Provenance
 from calc.sources import SOURCES
+
+if TYPE_CHECKING:
+    from combinations import Ways
+    from moments import Moments
+    from serving import ServingView
+    from tables import Methods, RecipeRow
 
 OWN_MODELS = ("custom", "file")
 """Models that the visitor describes: the catalogue knows no source for them."""
@@ -103,7 +110,10 @@ class Alternative:
 
 
 class View:
-    """Everything that the live regions show, each part worked out when a template first asks for it."""
+    """Everything that the live regions show, each part worked out when a template first asks for it.
+
+    What the first answer does not need is imported when it is asked for: the start does not wait for it.
+    """
 
     def __init__(self, result: Result) -> None:
         self._result = result
@@ -120,6 +130,13 @@ class View:
     def chosen(self) -> Chosen | None:
         """The card that the visitor compares with."""
         return chosen_card(self._result.fits, self._gpu, self._unit)
+
+    @cached_property
+    def serving(self) -> ServingView | None:
+        """What the engine does with the chosen GPU."""
+        from serving import serving  # noqa: PLC0415
+
+        return serving(self._result, self._unit)
 
     @cached_property
     def bar(self) -> picture.Bar:
@@ -187,21 +204,29 @@ class View:
     @cached_property
     def methods(self) -> Methods | None:
         """The ways of fine-tuning, part by part."""
+        from tables import methods  # noqa: PLC0415
+
         return methods(self._result, self._unit)
 
     @cached_property
     def moments(self) -> Moments | None:
         """The moments of a step."""
+        from moments import moments  # noqa: PLC0415
+
         return moments(self._result, capacity_of(self._result.fits, self._gpu), self._unit)
 
     @cached_property
     def recipes(self) -> tuple[RecipeRow, ...]:
         """The recipes of training, side by side."""
+        from tables import recipe_rows  # noqa: PLC0415
+
         return recipe_rows(self._result, self._unit)
 
     @cached_property
     def ways(self) -> Ways | None:
         """The ways to the same effective batch."""
+        from combinations import ways  # noqa: PLC0415
+
         return ways(self._result)
 
 
@@ -330,8 +355,9 @@ def _sources(result: Result) -> tuple[Source, ...]:
     if isinstance(model, str) and model not in OWN_MODELS:
         found.append(catalog.model(model).provenance)
     if "gpu" in result.inputs:
-        gpu = catalog.gpu(str(result.inputs["gpu"]))
-        found += [gpu.sold_provenance, gpu.usable_provenance]
+        name = str(result.inputs["gpu"])
+        gpu = None if name == OWN_GPU else catalog.gpu(name)
+        found += [gpu.sold_provenance, gpu.usable_provenance] if gpu else []
     found += [SOURCES[key] for component in result.estimate.components for key in component.sources]
     return tuple(Source(origin=one, date=date_text(one.retrieved)) for one in _once(found))
 

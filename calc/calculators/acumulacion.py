@@ -10,13 +10,13 @@ from dataclasses import replace
 from fractions import Fraction
 from math import ceil
 
-from calc import catalog
 from calc.architecture import Architecture
 from calc.calculators.calculator import Calculator, inputs
+from calc.calculators.cards import GPU, GPU_MEMORY, RESERVE, chosen_gpu
 from calc.calculators.combinations import Combination, combinations, count, memory
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Later, Result, Row
-from calc.calculators.shared import CONFIG, GPU, MODEL, architecture_of, checkpointing, context, optimizer
+from calc.calculators.shared import CONFIG, MODEL, architecture_of, checkpointing, context, optimizer
 from calc.calculators.training_fields import layout_fields
 from calc.estimate import Component, Estimate, Note, Workload
 from calc.fit import fit
@@ -47,6 +47,8 @@ FIELDS = (
             checkpointing("none"),
             *layout_fields(names=("zero",)),
             replace(GPU, default="h100-80gb"),
+            GPU_MEMORY,
+            RESERVE,
         )
     ),
 )
@@ -105,7 +107,7 @@ def _rows(parsed: Parsed, architecture: Architecture, asked: Combination, sample
         checkpointing=parsed.word("checkpointing"),
         layout=Layout(zero=int(parsed.word("zero"))),
     )
-    card = catalog.gpu(parsed.word("gpu"))
+    card = chosen_gpu(parsed.values)
     rows: list[Row] = []
     for one in combinations(asked):
         estimate = memory(architecture, workload, one)

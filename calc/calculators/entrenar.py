@@ -15,6 +15,7 @@ from typing import Final
 
 from calc import catalog
 from calc.calculators.calculator import Calculator, inputs
+from calc.calculators.cards import GPU_FIELDS, gpus_for
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Figure, Later, Result, Row
 from calc.calculators.training_fields import layout_fields, layout_of
@@ -92,7 +93,7 @@ FIELDS = (
     ),
     Field(name="activations", kind=Kind.DECIMAL, default="0", unit="GB", minimum=0, maximum=10**6),
     *layout_fields(names=("data-parallel", "zero")),
-    Field(name="gpu", kind=Kind.GPU, default="rtx-4090", advanced=True),
+    *(replace(field, advanced=True) for field in GPU_FIELDS),
 )
 
 
@@ -119,7 +120,7 @@ def calculate(parsed: Parsed) -> Result:
         calculator="entrenar",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus(), parts=layout.gpus),
+        fits=fit(estimate, gpus_for(parsed.values), parts=layout.gpus),
         notes=tuple(notes),
         figures={
             "parameters": parameters,

@@ -106,7 +106,7 @@ class Field:
                 more = [name for name, offered in (("custom", self.custom), ("file", self.file)) if offered]
                 return (*(model.id for model in catalog.models()), *more)
             case Kind.GPU:
-                return tuple(gpu.id for gpu in catalog.gpus())
+                return (*(gpu.id for gpu in catalog.gpus()), *(("own-gpu",) if self.custom else ()))
             case Kind.FLAG:
                 return ("yes", "no")
         return self.choices

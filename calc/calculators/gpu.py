@@ -4,15 +4,14 @@ Everything comes from the exact architecture (``calc.memory``). The simple laws 
 for the same inputs and stand beside it: how far off they would be is part of the answer.
 """
 
-from calc import catalog
 from calc.architecture import Architecture
 from calc.calculators.calculator import Calculator, inputs
+from calc.calculators.cards import GPU_FIELDS, gpus_for
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Figure, Result
 from calc.calculators.shared import (
     CONFIG,
     CUSTOM_FIELDS,
-    GPU,
     INFERENCE,
     MODEL_OR_CUSTOM,
     PRECISION,
@@ -62,7 +61,7 @@ FIELDS = (
     *layout_fields(TRAINING),
     kv_precision(INFERENCE),
     RUNTIME,
-    GPU,
+    *GPU_FIELDS,
     UNIT,
 )
 
@@ -94,7 +93,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         estimate=estimate,
         fits=fit(
             estimate,
-            catalog.gpus(),
+            gpus_for(parsed.values),
             parts=workload.layout.gpus if workload.layout else 1,
             ladder=(training_ladder if training else inference_ladder)(architecture, workload),
         ),

@@ -2,15 +2,14 @@
 
 from dataclasses import dataclass, replace
 
-from calc import catalog
 from calc.architecture import Architecture
 from calc.calculators.calculator import Calculator, inputs
+from calc.calculators.cards import GPU_FIELDS, chosen_gpu, gpus_for
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Result
-from calc.calculators.serving_fields import chosen_gpu, gpus_of, server, serving_fields, serving_options
+from calc.calculators.serving_fields import gpus_of, server, serving_fields, serving_options
 from calc.calculators.shared import (
     CONFIG,
-    GPU,
     KV_VALUE_PRECISION,
     MODEL,
     PRECISION,
@@ -43,7 +42,7 @@ FIELDS = (
     kv_precision(),
     KV_VALUE_PRECISION,
     RUNTIME,
-    GPU,
+    *GPU_FIELDS,
     UNIT,
     *serving_fields(),
 )
@@ -88,7 +87,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         calculator="inferencia",
         inputs=inputs(parsed),
         estimate=estimate,
-        fits=fit(estimate, catalog.gpus(), parts=case.gpus, ladder=ladder),
+        fits=fit(estimate, gpus_for(parsed.values), parts=case.gpus, ladder=ladder),
         notes=(
             *estimate.notes,
             Note(code="cache_of_each_request", params={"request_bytes": each, "concurrency": case.workload.batch}),
@@ -139,7 +138,7 @@ def _each_request(case: _Case, estimate: Estimate) -> int:
 def _serving(parsed: Parsed, case: _Case) -> Pool | OnHost | None:
     """What the engine does with the chosen GPU, or with the computer's memory."""
     if case.workload.engine == "vllm":
-        return vllm_pool(case.architecture, case.workload, chosen_gpu(parsed).capacity, server(parsed))
+        return vllm_pool(case.architecture, case.workload, chosen_gpu(parsed.values).reported, server(parsed))
     if case.workload.engine == "llama.cpp":
         return left_on_host(case.architecture, case.workload)
     return None

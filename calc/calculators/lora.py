@@ -8,14 +8,13 @@ from fractions import Fraction
 from math import prod
 from typing import Final
 
-from calc import catalog
 from calc.architecture import Architecture
 from calc.calculators.calculator import Calculator, inputs
+from calc.calculators.cards import GPU_FIELDS, gpus_for
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.calculators.result import Result
 from calc.calculators.shared import (
     CONFIG,
-    GPU,
     MODEL,
     RUNTIME,
     UNIT,
@@ -70,7 +69,7 @@ FIELDS = (
     *step_fields(),
     *layout_fields(names=("data-parallel", "zero", "offload")),
     RUNTIME,
-    GPU,
+    *GPU_FIELDS,
     UNIT,
 )
 
@@ -106,7 +105,7 @@ def calculate_for(parsed: Parsed, architecture: Architecture) -> Result:
         estimate=estimate,
         fits=fit(
             estimate,
-            catalog.gpus(),
+            gpus_for(parsed.values),
             parts=layout.gpus if layout else 1,
             ladder=training_ladder(architecture, workloads[method]),
         ),

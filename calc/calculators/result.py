@@ -163,7 +163,7 @@ def _component(part: Component) -> dict[str, Any]:
 
 def _gpu(one: Fit) -> dict[str, Any]:
     return {
-        "name": one.gpu.name,
+        "name": one.gpu.name or one.gpu.id,
         "id": one.gpu.id,
         "usable_bytes": one.gpu.capacity,
         "count": one.count,

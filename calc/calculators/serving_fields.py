@@ -9,10 +9,10 @@ from fractions import Fraction
 from typing import Any, Final
 
 from calc import catalog
+from calc.calculators.cards import chosen_gpu
 from calc.calculators.fields import Field, Kind, Parsed
 from calc.engines import UBATCH, VLLM_SEQUENCES, vllm_batched_tokens, vllm_is_large
 from calc.estimate import Serving
-from calc.gpu import Gpu
 from calc.serving import Server
 
 SERVING_GROUP: Final = "serving"
@@ -83,11 +83,6 @@ def serving_fields() -> tuple[Field, ...]:
     )
 
 
-def chosen_gpu(parsed: Parsed) -> Gpu:
-    """The GPU that the form names."""
-    return catalog.gpu(parsed.word("gpu"))
-
-
 def serving_options(parsed: Parsed) -> dict[str, Any]:
     """The fields as arguments of a ``Workload``."""
     engine = parsed.word("engine")
@@ -108,9 +103,9 @@ def serving_options(parsed: Parsed) -> dict[str, Any]:
 
 def _vllm(parsed: Parsed) -> Serving:
     draft = parsed.word("draft-model")
-    given = parsed.has("max-batched-tokens")
+    given = parsed.integer("max-batched-tokens") if parsed.has("max-batched-tokens") else None
     return Serving(
-        batched_tokens=parsed.integer("max-batched-tokens") if given else vllm_batched_tokens(chosen_gpu(parsed)),
+        batched_tokens=given or vllm_batched_tokens(chosen_gpu(parsed.values)),
         prefix_tokens=parsed.integer("prefix-tokens"),
         draft=None if draft == NO_DRAFT else catalog.architecture(draft),
         adapters=parsed.integer("lora-adapters"),
@@ -122,7 +117,7 @@ def server(parsed: Parsed) -> Server:
     """How the vLLM server is started."""
     return Server(
         utilization=parsed.decimal("gpu-memory-utilization"),
-        sequences=VLLM_SEQUENCES[vllm_is_large(chosen_gpu(parsed))],
+        sequences=VLLM_SEQUENCES[vllm_is_large(chosen_gpu(parsed.values))],
         cuda_graphs=parsed.flag("cuda-graphs", otherwise=True),
         gpus=parsed.integer("tensor-parallel"),
     )

@@ -25,7 +25,6 @@ FILE: Final = "file"
 MODEL: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b", file=True)
 MODEL_OR_CUSTOM: Final = Field(name="model", kind=Kind.MODEL, default="llama-3-8b", custom=True, file=True)
 CONFIG: Final = Field(name="config", kind=Kind.DESCRIPTION, optional=True, shown_when={"model": (FILE,)})
-GPU: Final = Field(name="gpu", kind=Kind.GPU, default="rtx-4090")
 UNIT: Final = Field(name="unit", kind=Kind.CHOICE, default="GiB", choices=("GiB", "GB"), advanced=True)
 PRECISION: Final = Field(
     name="precision",

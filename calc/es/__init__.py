@@ -14,6 +14,7 @@ from calc.es.forms import (
     GROUPS,
     SUMMARIES,
     UNITS,
+    gpu_name,
 )
 from calc.es.messages import CONFIG_ERRORS, ERRORS, NOTES, VERDICTS, error_text, note_text
 from calc.es.nomenclature import COMPONENTS, SYMBOLS, component_name, symbol_meaning
@@ -47,6 +48,7 @@ __all__ = [
     "component_name",
     "count_text",
     "error_text",
+    "gpu_name",
     "measure",
     "note_text",
     "number_text",

@@ -44,6 +44,8 @@ FIELD_LABELS: Final[Mapping[str, str]] = {
     "kv-value-precision": "Precisión de los valores de la caché",
     "runtime": "Contexto y bibliotecas de la GPU",
     "gpu": "GPU",
+    "gpu-memory": "Memoria de la GPU",
+    "reserve": "Reserva sin usar",
     "unit": "Unidad",
     "bytes-per-parameter": "Bytes por parámetro",
     "activations": "Memoria de activaciones",
@@ -107,6 +109,8 @@ FIELD_HINTS: Final[Mapping[str, str]] = {
     "kv-value-precision": "llama.cpp puede guardar los valores con menos bits que las claves.",
     "runtime": "Lo que la GPU gasta antes del primer peso; si se deja vacío, se usa el valor medido.",
     "gpu": "La tarjeta con la que se compara el resultado; no cambia la memoria necesaria.",
+    "gpu-memory": "La que dice el controlador (nvidia-smi), algo menor que la que figura en la caja.",
+    "reserve": "Lo que se deja libre en cada GPU: una pantalla (de 0,3 a 1,5 GiB), otro programa, un margen.",
     "unit": "1 GiB son 2³⁰ bytes; 1 GB son 10⁹ bytes, un 7\u00a0% menos.",
     "bytes-per-parameter": "Peso, gradiente, copia maestra y estados del optimizador de cada parámetro.",
     "activations": "Se suma a los estados del modelo; con 0 no se cuenta.",
@@ -171,6 +175,7 @@ _CACHE = {
 
 CHOICES: Final[Mapping[str, Mapping[str, str]]] = {
     "model": {"custom": "Personalizado", "file": "Archivo propio"},
+    "gpu": {"own-gpu": "Otra GPU (indicar su memoria)"},
     "workload": {"inference": "Inferencia", "training": "Entrenamiento"},
     "precision": {
         "float32": "float32 (32 bits)",
@@ -328,3 +333,15 @@ UNITS: Final[Mapping[str, str]] = {
     "gpus": "GPU",
 }
 """Words beside an input."""
+
+OWN_GPU_NAME: Final = "GPU propia"
+"""How a GPU that the visitor describes is called."""
+
+
+def gpu_name(gpu: str) -> str:
+    """The public name of a GPU by its id.
+
+    >>> gpu_name("rtx-4090"), gpu_name("own-gpu")
+    ('RTX 4090', 'GPU propia')
+    """
+    return OWN_GPU_NAME if gpu == "own-gpu" else catalog.gpu(gpu).name

@@ -4,11 +4,10 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from fractions import Fraction
 from typing import Final
 
-from calc import catalog
 from calc.calculators import CALCULATORS as DECLARED
 from calc.calculators import Field, Kind, Result
 from calc.decisions import SOLVABLE, Solution
-from calc.es.forms import CALCULATORS, FIELD_HINTS, FIELD_LABELS, SUMMARIES, UNITS
+from calc.es.forms import CALCULATORS, FIELD_HINTS, FIELD_LABELS, SUMMARIES, UNITS, gpu_name
 from calc.es.labels import MOMENTS, RECIPES, layout_text
 from calc.es.messages import VERDICTS, note_text
 from calc.es.nomenclature import component_name
@@ -56,7 +55,7 @@ def solution_text(solution: Solution) -> str:
     >>> solution_text(found).replace("\u00a0", " ")
     'Longitud de secuencia: caben hasta 8 en una RTX 4090, y queda 1 GiB.'
     """
-    name = catalog.gpu(solution.gpu).name
+    name = gpu_name(solution.gpu)
     label = FIELD_LABELS[solution.field]
     if not solution.value:
         return f"{label}: no cabe ni el valor mínimo en una {name}; faltan {bytes_text(-solution.free)}."
@@ -152,7 +151,7 @@ def _pool(result: Result, unit: str) -> str:
     pool = result.serving
     if not isinstance(pool, Pool):
         return ""
-    gpu = catalog.gpu(str(result.inputs["gpu"])).name
+    gpu = gpu_name(str(result.inputs["gpu"]))
     rows = [(f"vLLM en una {gpu}", bytes_text(max(0, int(pool.budget.value)), unit))]
     rows += [(f"− {component_name(part.name)}", bytes_text(part.bytes, unit)) for part in pool.taken]
     rows.append(("= Caché KV", bytes_text(pool.kv_bytes, unit)))
@@ -167,7 +166,7 @@ def _gpus(result: Result, unit: str) -> str:
     listed = [one for one in ordered if one.gpu.id == chosen] + [one for one in ordered if one.gpu.id != chosen]
     rows = [
         (
-            one.gpu.name,
+            gpu_name(one.gpu.id),
             bytes_text(one.gpu.capacity, unit),
             percent_text(one.used_fraction),
             VERDICTS[one.verdict.value],
