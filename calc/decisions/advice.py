@@ -2,13 +2,13 @@
 
 Nothing is supposed: every suggestion was estimated whole, and is the first of its kind's steps that fits. Of a pair
 neither member fits alone, and with one of them fixed no smaller step of the other does. The number of estimates is
-bounded (``MOST``), and none is asked twice.
+bounded (``MOST``), and none is asked twice. Where no pair fits either, one set of more changes is looked for.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
-from itertools import combinations
+from itertools import combinations, islice
 from types import MappingProxyType
 from typing import Final
 
@@ -38,11 +38,11 @@ class Advice:
     """One way to make it fit.
 
     Args:
-        kinds: id of the change, or of both: those of ``calc.decisions.changes``, ``calculator`` and ``gpus``.
+        kinds: id of the change, or of all that are made together: those of ``calc.decisions.changes``, ``calculator`` and ``gpus``.
         changes: text to put into each field.
         saves: what each GPU holds less than before [B].
         total: what it holds then, or the fullest of several [B].
-        costs: codes of ``LEVELS``, of both members.
+        costs: codes of ``LEVELS``, of all members.
         calculator: the calculator to put the texts into, if it is another one.
         layout: how the GPUs share the work, for ``gpus``.
     """
@@ -168,7 +168,7 @@ def search(asker: Asker, gpu: Gpu, ladder: Ladder | None = None) -> tuple[Advice
         for change in every
         if (index := firsts[change.kind]) is not None
     ]
-    found += _pairs(asker, every, firsts, min((one.level for one in found), default=3))
+    found += _together(asker, every, firsts, min((one.level for one in found), default=3))
     found += _more_gpus(asker, gpu, ladder)
     kinds = [change.kind for change in every]
     return tuple(sorted(found, key=lambda one: _order(one, kinds)))
@@ -195,23 +195,53 @@ def _advice(asker: Asker, kinds: tuple[str, ...], steps: tuple[Step, ...]) -> Ad
     )
 
 
-def _pairs(
+def _together(
     asker: Asker, every: tuple[Change, ...], firsts: Mapping[str, int | None], cheapest: int
 ) -> Iterator[Advice]:
-    """The cheapest pairs that cost no more than the cheapest single change; none where that costs little."""
+    """Changes that only together fit and cost no more than the cheapest single one; none where that costs little.
+
+    Pairs; where there are none, one set of more. Cheap ones are tried first, those that cost much only where nothing
+    else fits.
+    """
     single = any(index is not None for index in firsts.values())
     levels = () if cheapest <= 1 else (1, 2) if single else (1, 2, 3)
     for level in levels:
-        told = 0
-        for one, other in combinations(_members(every, firsts, level), 2):
-            if told == MOST_PAIRS or asker.asked > MOST - ONE_PAIR:
-                return
-            steps = _pair(asker, one, other)
-            if steps:
-                told += 1
-                yield _advice(asker, (one[0].kind, other[0].kind), steps)
-        if told:
+        members = _members(every, firsts, level)
+        if not asker.fits(*(change.step(size - 1) for change, size in members)):
+            continue
+        found = list(islice(_pairs(asker, members), MOST_PAIRS))
+        yield from found
+        if found:
             return
+        if level > 1 and (not single or cheapest > 2):
+            yield _several(asker, members)
+            return
+
+
+def _pairs(asker: Asker, members: list[tuple[Change, int]]) -> Iterator[Advice]:
+    for one, other in combinations(members, 2):
+        if asker.asked > MOST - ONE_PAIR:
+            return
+        steps = _pair(asker, one, other)
+        if steps:
+            yield _advice(asker, (one[0].kind, other[0].kind), steps)
+
+
+def _several(asker: Asker, members: list[tuple[Change, int]]) -> Advice:
+    """Of changes that fit together as large as can be: each left out, or made as small as the others allow.
+
+    The dearest first, so that the cheap ones stay.
+    """
+    kept = {change.kind: change.step(size - 1) for change, size in members}
+    for change, size in sorted(members, key=lambda one: -one[0].step(one[1] - 1).level):
+        others = [step for kind, step in kept.items() if kind != change.kind]
+        if asker.fits(*others):
+            del kept[change.kind]
+        else:
+            least = asker.first(change, size, *others)
+            assert least is not None
+            kept[change.kind] = change.step(least)
+    return _advice(asker, tuple(kept), tuple(kept.values()))
 
 
 def _members(every: tuple[Change, ...], firsts: Mapping[str, int | None], level: int) -> list[tuple[Change, int]]:

@@ -26,14 +26,16 @@ KINDS: Final[Mapping[str, str]] = {
     "targets": "Adaptar menos matrices: {targets}",
     "trained_modules": "Entrenar menos módulos enteros: {trained-modules}",
     "context": "Acortar la secuencia a {context} tokens",
-    "concurrency": "Atender {concurrency} peticiones a la vez",
+    "concurrency": "Bajar las peticiones simultáneas a {concurrency}",
     "zero": "Repartir más entre las réplicas: {zero}",
     "calculator": "Entrenar solo un adaptador: {method}",
+    "calculator_checkpointed": "Entrenar solo un adaptador: {method}, con puntos de control completos",
+    "calculator_chunked": "Entrenar solo un adaptador: {method}, con puntos de control y la pérdida por trozos",
     "offload": "Descargar a la memoria del sistema: {offload}",
     "kv_precision": "Guardar la caché KV en {kv-precision}",
     "engine": "Pasar a {engine} con los pesos en {precision}",
     "engine_alone": "Pasar a {engine}",
-    "gpus": "Usar {gpus} GPU: {layout}",
+    "gpus": "Usar {gpus} GPU ({layout})",
 }
 """What to do, by kind; the names in braces are fields, and ``gpus`` and ``layout``."""
 
@@ -57,19 +59,24 @@ COSTS: Final[Mapping[str, str]] = {
 """What it costs, by code of ``calc.decisions.changes.LEVELS``."""
 
 
+_FILE: Final = "Archivo "
+"""Left out of the name of a format of llama.cpp, which says already that it is one."""
+
+
 def advice_text(advice: Advice) -> str:
-    """What to do, in one sentence without its full stop; both parts of a pair joined by «y».
+    """What to do, in one sentence without its full stop; its parts joined by commas and «y».
 
     >>> from types import MappingProxyType
     >>> texts = MappingProxyType({"precision": "q4_k_m", "context": "4096"})
     >>> advice_text(Advice(kinds=("precision", "context"), changes=texts, saves=1, total=1, costs=()))
-    'Guardar los pesos en Archivo GGUF Q4_K_M y acortar la secuencia a 4096 tokens'
+    'Guardar los pesos en GGUF Q4_K_M y acortar la secuencia a 4096 tokens'
     """
     words = {name: value_text(name, text) for name, text in advice.changes.items()}
     if advice.layout:
         words |= {"gpus": number_text(advice.gpus), "layout": layout_text(advice.layout)}
     parts = [KINDS[_kind(kind, advice)].format_map(words) for kind in advice.kinds]
-    return " y ".join((parts[0], *(part[0].lower() + part[1:] for part in parts[1:])))
+    first, *rest = parts[0], *(part[0].lower() + part[1:] for part in parts[1:])
+    return ", ".join((first, *rest[:-1])) + "".join(f" y {last}" for last in rest[-1:])
 
 
 def cost_texts(advice: Advice) -> tuple[str, ...]:
@@ -87,7 +94,7 @@ def value_text(field: str, text: str) -> str:
     if field == "method":
         return METHODS[text]
     if field in CHOICES:
-        return CHOICES[field].get(text, text)
+        return CHOICES[field].get(text, text).removeprefix(_FILE)
     return number_text(int(text)) if text.isdecimal() else text
 
 
@@ -97,4 +104,6 @@ def _kind(kind: str, advice: Advice) -> str:
         return "engine_alone"
     if kind == "batch" and "accumulation" in advice.changes:
         return "accumulation"
+    if kind == "calculator" and advice.changes.get("checkpointing") == "full":
+        return "calculator_chunked" if advice.changes.get("loss") == "chunked" else "calculator_checkpointed"
     return kind
