@@ -36,29 +36,27 @@ def wrong(question: Question, limit: int, advice: Advice) -> str:
     """What is wrong with a suggestion: that it does not fit, or that less would do; empty if nothing is."""
     if not advice.applies:
         return ""
-    if advice.applied(question).estimate().total != advice.total:
-        return "total"
-    if advice.total > limit:
-        return "fits not"
+    total = advice.applied(question).estimate().total
+    if total != advice.total or total > limit:
+        return f"says {advice.total}, takes {total} of {limit}"
     if advice.kinds == ("gpus",):
         return ""
     asker = Asker(question.resolved(), limit)
-    taken = [
-        (change, *_taken(change, advice))
-        for kind in advice.kinds
-        for change in changes(question)
-        if change.kind == kind
-    ]
-    for change, index, _ in taken:
-        others = [step for other, _, step in taken if other is not change]
-        if asker.fits(*others):
-            return f"{change.kind}: not needed"
-        if len(taken) > 1 and asker.fits(change.step(index)):
-            return f"{change.kind}: fits alone"
-        below = [index - 1] if change.falls and index else [] if change.falls else list(range(index))
-        if any(asker.fits(change.step(less), *others) for less in below):
-            return f"{change.kind}: less fits"
-    return ""
+    taken = {one.kind: (one, *_taken(one, advice)) for one in changes(question) if one.kind in advice.kinds}
+    problems = (_problem(asker, kind, taken) for kind in advice.kinds)
+    return next(filter(None, problems), "")
+
+
+def _problem(asker: Asker, kind: str, taken: dict[str, tuple[Change, int, Step]]) -> str:
+    """Whether one member of a suggestion could be left out, be alone, or be less."""
+    change, index, own = taken[kind]
+    others = [step for other, (_, _, step) in taken.items() if other != kind]
+    if asker.fits(*others):
+        return f"{kind}: not needed"
+    if others and asker.fits(own):
+        return f"{kind}: fits alone"
+    below = range(max(0, index - 1) if change.falls else 0, index)
+    return f"{kind}: less fits" if any(asker.fits(change.step(less), *others) for less in below) else ""
 
 
 def _taken(change: Change, advice: Advice) -> tuple[int, Step]:

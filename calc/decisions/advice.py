@@ -29,8 +29,8 @@ ONE_PAIR: Final = 24
 MOST_PAIRS: Final = 3
 """Pairs that are told at most."""
 
-ALONE: Final = ("calculator", "zero", "offload", "engine")
-"""Kinds that are not combined with another: they change what it is about, or need a layout."""
+ALONE: Final = ("calculator", "zero", "engine")
+"""Kinds that are not combined with another: they change what it is about, or fields of another kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -38,7 +38,7 @@ class Advice:
     """One way to make it fit.
 
     Args:
-        kinds: id of the change, or of all that are made together: those of ``calc.decisions.changes``, ``calculator`` and ``gpus``.
+        kinds: id of the change, or of all that are made together: those of ``calc.decisions.changes`` and ``gpus``.
         changes: text to put into each field.
         saves: what each GPU holds less than before [B].
         total: what it holds then, or the fullest of several [B].
@@ -232,16 +232,27 @@ def _several(asker: Asker, members: list[tuple[Change, int]]) -> Advice:
 
     The dearest first, so that the cheap ones stay.
     """
-    kept = {change.kind: change.step(size - 1) for change, size in members}
-    for change, size in sorted(members, key=lambda one: -one[0].step(one[1] - 1).level):
-        others = [step for kind, step in kept.items() if kind != change.kind]
-        if asker.fits(*others):
-            del kept[change.kind]
-        else:
-            least = asker.first(change, size, *others)
-            assert least is not None
-            kept[change.kind] = change.step(least)
-    return _advice(asker, tuple(kept), tuple(kept.values()))
+    dearest = sorted(members, key=lambda one: -one[0].step(one[1] - 1).level)
+    kept = {change.kind: size - 1 for change, size in members}
+    before: dict[str, int] = {}
+    while kept != before:
+        before = dict(kept)
+        for change, _ in dearest:
+            others = [one.step(kept[one.kind]) for one, _ in members if one is not change and one.kind in kept]
+            if change.kind in kept and asker.fits(*others):
+                del kept[change.kind]
+            elif change.kind in kept:
+                kept[change.kind] = _least(asker, change, kept[change.kind], others)
+    steps = tuple(change.step(kept[change.kind]) for change, _ in members if change.kind in kept)
+    return _advice(asker, tuple(kept), steps)
+
+
+def _least(asker: Asker, change: Change, index: int, others: list[Step]) -> int:
+    """The first step with which it fits, given one with which it does."""
+    if change.falls and index and not asker.fits(change.step(index - 1), *others):
+        return index
+    found = asker.first(change, index + 1, *others)
+    return index if found is None else found
 
 
 def _members(every: tuple[Change, ...], firsts: Mapping[str, int | None], level: int) -> list[tuple[Change, int]]:
