@@ -1,6 +1,7 @@
-"""Advice for every model of the catalogue on every GPU: ``python -m tests.advice_sweep [N]`` prints a table.
+"""Advice for every model of the catalogue on every GPU: ``python -m tests.advice_sweep [N [KIND …]]`` prints a table.
 
-With ``N`` only every N-th combination is asked for. ``cases`` and ``wrong`` are what ``tests/test_advice.py`` uses too.
+With ``N`` only every N-th combination is asked for, with ``KIND`` only those of ``KINDS``.
+``cases`` and ``wrong`` are what ``tests/test_advice.py`` uses too.
 """
 
 import sys
@@ -74,10 +75,10 @@ def _taken(change: Change, advice: Advice) -> tuple[int, Step]:
     raise AssertionError(change.kind)
 
 
-def main(step: int) -> None:
+def main(step: int, *names: str) -> None:
     """Print a line for each kind of inputs."""
     print(f"{'':14} asked   none  wrong  most  mean  ms")
-    for name in KINDS:
+    for name in names or KINDS:
         told: Counter[str] = Counter()
         counts, silent, bad = [], [], Counter[str]()
         start = time.monotonic()
@@ -106,4 +107,4 @@ def main(step: int) -> None:
 
 
 if __name__ == "__main__":
-    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1)
+    main(int(sys.argv[1]) if len(sys.argv) > 1 else 1, *sys.argv[2:])

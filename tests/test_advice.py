@@ -212,3 +212,44 @@ def test_parts_are_joined_as_one_sentence() -> None:
         "Calcular la pérdida de otra manera: Núcleo fundido, bajar el rango a 4 "
         "y acortar la secuencia a 12\u202f288 tokens"
     )
+
+
+layouts = st.sampled_from(
+    (
+        {},
+        {"data-parallel": "4"},
+        {"data-parallel": "2", "zero": "2"},
+        {"tensor-parallel": "2", "sequence-parallel": "yes"},
+        {"pipeline-parallel": "2", "data-parallel": "2", "zero": "1"},
+        {"zero": "3", "offload": "all"},
+    )
+)
+steps = st.fixed_dictionaries(
+    {
+        "attention-kernel": st.sampled_from(("flash", "eager")),
+        "gradient-precision": st.sampled_from(("auto", "float32", "both")),
+        "step-kernel": st.sampled_from(("fused", "foreach")),
+        "trained-modules": st.sampled_from(("none", "embedding-head")),
+        "adapter-dropout": st.sampled_from(("yes", "no")),
+        "accumulation": st.sampled_from(("1", "4")),
+    }
+)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    st.sampled_from(("gpu", "inferencia", "lora")),
+    st.sampled_from(("gpt2", "llama-3.2-1b", "gemma-2-9b", "mixtral-8x7b", "falcon-h1-34b")),
+    st.tuples(texts, layouts, steps),
+    st.integers(1, 99),
+)
+def test_any_inputs_get_advice_that_holds(
+    calculator: str, model: str, raw: tuple[dict[str, str], dict[str, str], dict[str, str]], percent: int
+) -> None:
+    """Whatever the inputs, with any share of the memory that they need, suggestions fit and have no smaller step."""
+    question = Question(calculator, {**raw[0], **raw[1], **raw[2], "model": model})
+    limit = question.estimate().total * percent // 100
+    asker = Asker(question.resolved(), limit)
+    for advice in search(asker, card(1)):
+        assert wrong(question, limit, advice) == "", advice
+    assert asker.asked <= MOST

@@ -23,8 +23,8 @@ from calc.layout import Layout
 MOST: Final = 120
 """Estimates after which no further pair is tried; those of the ladder of GPUs are apart."""
 
-ONE_PAIR: Final = 24
-"""Estimates that a pair may take."""
+RESERVE: Final = 55
+"""Estimates of those that are kept for the last pair, a set of more changes and more GPUs."""
 
 MOST_PAIRS: Final = 3
 """Pairs that are told at most."""
@@ -206,7 +206,7 @@ def _together(
     single = any(index is not None for index in firsts.values())
     levels = () if cheapest <= 1 else (1, 2) if single else (1, 2, 3)
     for level in levels:
-        members = _members(every, firsts, level)
+        members = _members(asker, every, firsts, level)
         if not asker.fits(*(change.step(size - 1) for change, size in members)):
             continue
         found = list(islice(_pairs(asker, members), MOST_PAIRS))
@@ -220,7 +220,7 @@ def _together(
 
 def _pairs(asker: Asker, members: list[tuple[Change, int]]) -> Iterator[Advice]:
     for one, other in combinations(members, 2):
-        if asker.asked > MOST - ONE_PAIR:
+        if asker.asked > MOST - RESERVE:
             return
         steps = _pair(asker, one, other)
         if steps:
@@ -255,13 +255,24 @@ def _least(asker: Asker, change: Change, index: int, others: list[Step]) -> int:
     return index if found is None else found
 
 
-def _members(every: tuple[Change, ...], firsts: Mapping[str, int | None], level: int) -> list[tuple[Change, int]]:
-    """Changes that may be one of a pair, each with the number of its steps: those too small to fit alone."""
+def _members(
+    asker: Asker, every: tuple[Change, ...], firsts: Mapping[str, int | None], level: int
+) -> list[tuple[Change, int]]:
+    """Changes that may be made with others, each with the number of its steps.
+
+    Those too small to fit alone, up to the one that alone takes least: dearer ones would not help more.
+    """
     found = []
     for change in every:
         alone = firsts[change.kind]
         size = min(change.upto(level), change.size if alone is None else alone)
-        if size and change.kind not in ALONE:
+        if not size or change.kind in ALONE:
+            continue
+        if not change.falls:
+            totals = [asker.total(change.step(index)) for index in range(size)]
+            known = [total for total in totals if total is not None]
+            size = totals.index(min(known)) + 1 if known else 0
+        if size:
             found.append((change, size))
     return found
 
@@ -269,6 +280,8 @@ def _members(every: tuple[Change, ...], firsts: Mapping[str, int | None], level:
 def _pair(asker: Asker, one: tuple[Change, int], other: tuple[Change, int]) -> tuple[Step, Step] | None:
     """The least of the first with the most of the second, then the least of the second, until neither can be less."""
     (first, most), (second, rest) = one, other
+    if not asker.fits(first.step(most - 1), second.step(rest - 1)):
+        return None
     left = asker.first(first, most, second.step(rest - 1))
     if left is None:
         return None
