@@ -14,8 +14,10 @@ from calc import catalog
 from calc.calculators import InvalidInputs
 from calc.catalog import GpuEntry
 from calc.decisions import Question
-from calc.decisions.advice import Advice, Asker, search
-from calc.decisions.changes import Change, Step, changes
+from calc.decisions.advice import Advice, search
+from calc.decisions.asker import Asker
+from calc.decisions.changes import changes
+from calc.decisions.steps import Change, Step
 
 KINDS: dict[str, tuple[str, dict[str, str]]] = {
     "gpu-inference": ("gpu", {}),

@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 from calc import catalog
 from calc.calculators import CALCULATORS
 from calc.decisions import Question
-from calc.decisions.advice import MOST, Advice, Asker, advise, search
-from calc.decisions.changes import CACHES, GGUF, LEVELS, PRECISIONS, changes
+from calc.decisions.advice import Advice, advise, search
+from calc.decisions.asker import Asker
+from calc.decisions.changes import changes
+from calc.decisions.formats import CACHES, GGUF, PRECISIONS
+from calc.decisions.steps import LEVELS
+from calc.decisions.together import MOST
 from calc.dtypes import CACHE_BITS, DTYPES
 from calc.engines import ENGINES
 from calc.es.advice import COSTS, KINDS, advice_text, cost_texts

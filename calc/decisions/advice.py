@@ -1,36 +1,24 @@
 """What to change when an estimate does not fit a GPU: the smallest change of each kind, and the cheapest pairs.
 
 Nothing is supposed: every suggestion was estimated whole, and is the first of its kind's steps that fits. Of a pair
-neither member fits alone, and with one of them fixed no smaller step of the other does. The number of estimates is
-bounded (``MOST``), and none is asked twice. Where no pair fits either, one set of more changes is looked for.
+neither member fits alone, and with one of them fixed no smaller step of the other does. Where no pair fits either, one
+set of more changes is looked for. Estimates are bounded (``calc.decisions.together.MOST``), and none is made twice.
 """
 
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
-from itertools import combinations, islice
+from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Final
 
-from calc.calculators import CALCULATORS, InvalidInputs
-from calc.decisions.changes import LEVELS, Change, Costs, Step, changes
-from calc.decisions.question import MODEL_FIELDS, Question
-from calc.decisions.solve import largest
+from calc.calculators import CALCULATORS
+from calc.decisions.asker import Asker, changed
+from calc.decisions.changes import changes
+from calc.decisions.question import Question
+from calc.decisions.steps import LEVELS, Costs, Step
+from calc.decisions.together import together
 from calc.gpu import Gpu
 from calc.ladder import REPLICAS, Ladder, Rung
 from calc.layout import Layout
-
-MOST: Final = 120
-"""Estimates after which no further pair is tried; those of the ladder of GPUs are apart."""
-
-RESERVE: Final = 55
-"""Estimates of those that are kept for the last pair, a set of more changes and more GPUs."""
-
-MOST_PAIRS: Final = 3
-"""Pairs that are told at most."""
-
-ALONE: Final = ("calculator", "zero", "engine")
-"""Kinds that are not combined with another: they change what it is about, or fields of another kind."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,7 +30,7 @@ class Advice:
         changes: text to put into each field.
         saves: what each GPU holds less than before [B].
         total: what it holds then, or the fullest of several [B].
-        costs: codes of ``LEVELS``, of all members.
+        costs: codes of ``calc.decisions.steps.LEVELS``, of all members.
         calculator: the calculator to put the texts into, if it is another one.
         layout: how the GPUs share the work, for ``gpus``.
     """
@@ -72,62 +60,7 @@ class Advice:
 
     def applied(self, question: Question) -> Question:
         """The question with this change made."""
-        return _changed(question, Step(self.changes, calculator=self.calculator))
-
-
-def _changed(question: Question, step: Step) -> Question:
-    if not step.calculator:
-        return question.changed(step.texts)
-    kept = {name: text for name, text in step.texts.items() if name not in MODEL_FIELDS}
-    own = {name: text for name, text in question.raw.items() if name in MODEL_FIELDS}
-    return Question(step.calculator, {**own, **kept}, question.architecture)
-
-
-@dataclass(slots=True)
-class Asker:
-    """Asks for totals, each once, and counts them."""
-
-    question: Question
-    limit: int
-    known: dict[tuple[tuple[str, str], ...], int | None] = field(default_factory=dict)
-
-    @property
-    def asked(self) -> int:
-        """How many estimates were made."""
-        return len(self.known)
-
-    def total(self, *steps: Step) -> int | None:
-        """Memory with these steps taken [B]; ``None`` where they do not go together."""
-        texts: dict[str, str] = {}
-        calculator = ""
-        for step in steps:
-            texts |= step.texts
-            calculator = calculator or step.calculator
-        key = (("", calculator), *sorted(texts.items()))
-        if key not in self.known:
-            try:
-                self.known[key] = _changed(self.question, Step(texts, calculator=calculator)).estimate().total
-            except InvalidInputs:
-                self.known[key] = None
-        return self.known[key]
-
-    def fits(self, *steps: Step) -> bool:
-        """Whether it fits with these steps taken."""
-        total = self.total(*steps)
-        return total is not None and total <= self.limit
-
-    def first(self, change: Change, size: int, *others: Step) -> int | None:
-        """Index of the first of so many steps with which it fits, other steps taken; ``None`` if none does."""
-        if not change.falls:
-            return next((index for index in range(size) if self.fits(change.step(index), *others)), None)
-        if not size or not self.fits(change.step(size - 1), *others):
-            return None
-
-        def total(value: int) -> int:  # the larger, the less is changed
-            found = self.total(change.step(size - value), *others)
-            return self.limit + 1 if found is None else found
-
-        return size - largest(total, 1, size, self.limit)[0]
+        return changed(question, Step(self.changes, calculator=self.calculator))
 
 
 def advise(
@@ -168,7 +101,8 @@ def search(asker: Asker, gpu: Gpu, ladder: Ladder | None = None) -> tuple[Advice
         for change in every
         if (index := firsts[change.kind]) is not None
     ]
-    found += _together(asker, every, firsts, min((one.level for one in found), default=3))
+    cheapest = min((one.level for one in found), default=3)
+    found += [_advice(asker, kinds, steps) for kinds, steps in together(asker, every, firsts, cheapest)]
     found += _more_gpus(asker, gpu, ladder)
     kinds = [change.kind for change in every]
     return tuple(sorted(found, key=lambda one: _order(one, kinds)))
@@ -193,116 +127,6 @@ def _advice(asker: Asker, kinds: tuple[str, ...], steps: tuple[Step, ...]) -> Ad
         costs=tuple(dict.fromkeys(code for step in steps for code in step.costs)),
         calculator=next((step.calculator for step in steps if step.calculator), ""),
     )
-
-
-def _together(
-    asker: Asker, every: tuple[Change, ...], firsts: Mapping[str, int | None], cheapest: int
-) -> Iterator[Advice]:
-    """Changes that only together fit and cost no more than the cheapest single one; none where that costs little.
-
-    Pairs; where there are none, one set of more. Cheap ones are tried first, those that cost much only where nothing
-    else fits.
-    """
-    single = any(index is not None for index in firsts.values())
-    levels = () if cheapest <= 1 else (1, 2) if single else (1, 2, 3)
-    for level in levels:
-        members = _members(asker, every, firsts, level)
-        if not asker.fits(*(change.step(size - 1) for change, size in members)):
-            continue
-        found = list(islice(_pairs(asker, members), MOST_PAIRS))
-        yield from found
-        if found:
-            return
-        if level > 1 and (not single or cheapest > 2):
-            yield _several(asker, members)
-            return
-
-
-def _pairs(asker: Asker, members: list[tuple[Change, int]]) -> Iterator[Advice]:
-    for one, other in combinations(members, 2):
-        if asker.asked > MOST - RESERVE:
-            return
-        steps = _pair(asker, one, other)
-        if steps:
-            yield _advice(asker, (one[0].kind, other[0].kind), steps)
-
-
-def _several(asker: Asker, members: list[tuple[Change, int]]) -> Advice:
-    """Of changes that fit together as large as can be: each left out, or made as small as the others allow.
-
-    The dearest first, so that the cheap ones stay.
-    """
-    dearest = sorted(members, key=lambda one: -one[0].step(one[1] - 1).level)
-    kept = {change.kind: size - 1 for change, size in members}
-    before: dict[str, int] = {}
-    while kept != before:
-        before = dict(kept)
-        for change, _ in dearest:
-            others = [one.step(kept[one.kind]) for one, _ in members if one is not change and one.kind in kept]
-            if change.kind in kept and asker.fits(*others):
-                del kept[change.kind]
-            elif change.kind in kept:
-                kept[change.kind] = _least(asker, change, kept[change.kind], others)
-    steps = tuple(change.step(kept[change.kind]) for change, _ in members if change.kind in kept)
-    return _advice(asker, tuple(kept), steps)
-
-
-def _least(asker: Asker, change: Change, index: int, others: list[Step]) -> int:
-    """The first step with which it fits, given one with which it does."""
-    if change.falls and index and not asker.fits(change.step(index - 1), *others):
-        return index
-    found = asker.first(change, index + 1, *others)
-    return index if found is None else found
-
-
-def _members(
-    asker: Asker, every: tuple[Change, ...], firsts: Mapping[str, int | None], level: int
-) -> list[tuple[Change, int]]:
-    """Changes that may be made with others, each with the number of its steps.
-
-    Those too small to fit alone, up to the one that alone takes least: dearer ones would not help more.
-    """
-    found = []
-    for change in every:
-        alone = firsts[change.kind]
-        size = min(change.upto(level), change.size if alone is None else alone)
-        if not size or change.kind in ALONE:
-            continue
-        if not change.falls:
-            totals = [asker.total(change.step(index)) for index in range(size)]
-            known = [total for total in totals if total is not None]
-            size = totals.index(min(known)) + 1 if known else 0
-        if size:
-            found.append((change, size))
-    return found
-
-
-def _pair(asker: Asker, one: tuple[Change, int], other: tuple[Change, int]) -> tuple[Step, Step] | None:
-    """The least of the first with the most of the second, then the least of the second, until neither can be less."""
-    (first, most), (second, rest) = one, other
-    if not asker.fits(first.step(most - 1), second.step(rest - 1)):
-        return None
-    left = asker.first(first, most, second.step(rest - 1))
-    if left is None:
-        return None
-    right: int | None = rest - 1
-    while right is not None:
-        at = first.step(left)
-        least = asker.first(second, right + 1, at)
-        if least is None:
-            return None
-        less = _less(asker, first, left, second.step(least))
-        if less is None:
-            return at, second.step(least)
-        left, right = less, least
-    return None
-
-
-def _less(asker: Asker, change: Change, index: int, other: Step) -> int | None:
-    """A smaller step with which it fits too; of a number that falls only the next one can be."""
-    if change.falls:
-        return index - 1 if index and asker.fits(change.step(index - 1), other) else None
-    return asker.first(change, index, other)
 
 
 def _more_gpus(asker: Asker, gpu: Gpu, ladder: Ladder | None) -> Iterator[Advice]:

@@ -3,9 +3,7 @@
 A step is texts for some fields, and codes of what it costs. Only kinds whose fields the calculator offers, and that
 apply with the inputs as they are, have steps. What a step costs is said as honestly as public measurements allow:
 
-* Weights: llama.cpp prints the perplexity that each format adds to that of Llama 3 8B (``tools/quantize/quantize.cpp``,
-  ``QUANT_OPTIONS``, read 2026-12-01): Q8_0 +0.0026, Q6_K +0.0217, Q5_K_M +0.0569, Q4_K_M +0.1754, Q4_0 +0.4685,
-  Q3_K_M +0.6569, Q3_K_S +1.6321, Q2_K +3.5199. So 5 bits or more lose hardly anything, 4 some, fewer much.
+* Formats of weights and caches: ``calc.decisions.formats``.
 * 8-bit optimizers keep the results of 32-bit ones (arXiv 2110.02861, section 3); QLoRA those of 16-bit fine-tuning
   (arXiv 2305.14314, section 4); low ranks those of high ones (LoRA, arXiv 2106.09685, section 7.2, from rank 4 on).
 * Full recomputation costs one more forward pass, a third of the time; selective recomputation a few per cent
@@ -14,116 +12,20 @@ apply with the inputs as they are, have steps. What a step costs is said as hone
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import Final
 
 from calc.calculators import CALCULATORS, Field
 from calc.calculators.fields import Parsed
 from calc.custom import CUSTOM
+from calc.decisions.formats import CACHES, GGUF, PRECISIONS, cache_quality, quality
 from calc.decisions.question import Question
+from calc.decisions.steps import Change, Costs, Step, falling, listed
 from calc.dtypes import CACHE_BITS, DTYPES
-
-Costs = tuple[str, ...]
-
-LEVELS: Final[Mapping[str, int]] = MappingProxyType(
-    {
-        "needs_library": 0,
-        "quality_slight": 1,
-        "slower_slight": 1,
-        "quality_some": 2,
-        "slower_some": 2,
-        "shorter_context": 2,
-        "fewer_at_once": 2,
-        "tune_again": 2,
-        "other_engine": 2,
-        "only_adapters": 2,
-        "quality_much": 3,
-        "slower_much": 3,
-        "much_shorter_context": 3,
-        "many_fewer_at_once": 3,
-        "money": 4,
-    }
-)
-"""Every code of a cost, and how much it matters to a visitor: 0 hardly, 1 little, 2 some, 3 much, 4 it is paid for."""
-
-GGUF: Final = ("q8_0", "q6_k", "q5_k_m", "q4_k_m", "iq4_xs", "q3_k_m", "iq3_xxs", "iq2_s", "iq2_xxs")
-"""Formats of llama.cpp that people use, the best first; below two bits nothing is advised."""
-
-ANY: Final = ("q8_0", "fp8", *GGUF[1:])
-
-PRECISIONS: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "vllm": ("bfloat16", "fp8", "awq-4bit"),
-        "transformers": ("bfloat16", "int8", "nf4", "nf4-dq"),
-        "transformers-legacy": ("bfloat16", "int8", "nf4", "nf4-dq"),
-        "llama.cpp": ("bfloat16", *GGUF),
-        "exact": ("bfloat16", *ANY),
-    }
-)
-"""Formats of the weights that each engine runs as they are, the best first."""
-
-CACHES: Final[Mapping[str, tuple[str, ...]]] = MappingProxyType(
-    {
-        "vllm": ("bfloat16", "fp8"),
-        "transformers": ("bfloat16", "int8"),
-        "transformers-legacy": ("bfloat16", "int8"),
-        "llama.cpp": ("bfloat16", "q8_0", "q5_1", "q4_0"),
-        "exact": ("bfloat16", "q8_0", "q4_0"),
-    }
-)
-"""Formats of the KV cache that each engine offers, the best first."""
 
 LEAST_CONTEXT: Final = 512
 """Tokens below which a shorter context is no advice (our choice)."""
 
 GOOD_RANK: Final = 4
-
-
-@dataclass(frozen=True, slots=True)
-class Step:
-    """Texts to put into fields, what that costs, and the calculator to put them in if it is another one."""
-
-    texts: Mapping[str, str]
-    costs: Costs = ()
-    calculator: str = ""
-
-    @property
-    def level(self) -> int:
-        """The worst of its costs."""
-        return max((LEVELS[code] for code in self.costs), default=0)
-
-
-@dataclass(frozen=True, slots=True)
-class Change:
-    """One kind of change: a number of steps, of which step 0 changes least.
-
-    Args:
-        kind: id, words for it in ``calc.es.advice``.
-        size: how many steps there are.
-        step: the step of an index.
-        falls: whether memory never grows from a step to the next, as along a number that falls.
-    """
-
-    kind: str
-    size: int
-    step: Callable[[int], Step]
-    falls: bool = False
-
-    def upto(self, level: int) -> int:
-        """How many of the first steps cost no more than this; costs never fall along the steps."""
-        if not self.size or self.step(self.size - 1).level <= level:
-            return self.size
-        low, high = -1, self.size - 1  # step ``high`` costs more
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (middle, high) if self.step(middle).level <= level else (low, middle)
-        return high
-
-
-def listed(kind: str, steps: list[Step]) -> Change:
-    """A change with the steps of a list; those that cost more than a later one come after it."""
-    ordered = sorted(steps, key=lambda one: one.level)
-    return Change(kind, len(ordered), ordered.__getitem__)
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,33 +96,17 @@ def _finer(inputs: Inputs, name: str) -> bool:
     return now not in DTYPES or DTYPES[name].bits < DTYPES[now].bits
 
 
-def quality(name: str) -> Costs:
-    """What quantizing weights to a format costs.
-
-    >>> quality("bfloat16"), quality("fp8"), quality("q4_k_m"), quality("q3_k_m")
-    ((), ('quality_slight',), ('quality_some',), ('quality_much',))
-    """
-    bits = DTYPES[name].bits
-    if bits >= 16:
-        return ()
-    return ("quality_slight",) if bits >= 5 else ("quality_some",) if bits >= 4 else ("quality_much",)
-
-
 def _kv_precision(inputs: Inputs) -> Change:
     values = {"kv-value-precision": "auto"} if inputs.shown("kv-value-precision") else {}
     values = {} if inputs.says("kv-value-precision", "auto") else values
     asked = inputs.text("kv-precision")
     bits = CACHE_BITS.get(asked, CACHE_BITS["bfloat16"])
     steps = [
-        Step({"kv-precision": name, **values}, () if CACHE_BITS[name] >= 16 else _cache_cost(name))
+        Step({"kv-precision": name, **values}, cache_quality(name))
         for name in CACHES[inputs.text("engine") or "exact"]
         if inputs.offers("kv-precision", name) and CACHE_BITS[name] < bits
     ]
     return listed("kv_precision", steps)
-
-
-def _cache_cost(name: str) -> Costs:
-    return ("quality_slight",) if CACHE_BITS[name] >= 8 else ("quality_some",)
 
 
 def _engine(inputs: Inputs) -> Change:
@@ -234,11 +120,6 @@ def _engine(inputs: Inputs) -> Change:
             if _finer(inputs, name)
         ]
     return listed("engine", steps)
-
-
-def falling(kind: str, asked: int, floor: int, step: Callable[[int], Step]) -> Change:
-    """A number that falls by one from its asked value down to a floor."""
-    return Change(kind, max(0, asked - floor), lambda index: step(asked - 1 - index), falls=True)
 
 
 def _context(inputs: Inputs) -> Change:

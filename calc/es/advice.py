@@ -56,7 +56,7 @@ COSTS: Final[Mapping[str, str]] = {
     "many_fewer_at_once": "muchas menos a la vez",
     "money": "cuesta dinero",
 }
-"""What it costs, by code of ``calc.decisions.changes.LEVELS``."""
+"""What it costs, by code of ``calc.decisions.steps.LEVELS``."""
 
 
 _FILE: Final = "Archivo "
