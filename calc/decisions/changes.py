@@ -4,10 +4,10 @@ A step is texts for some fields, and codes of what it costs. Only kinds whose fi
 apply with the inputs as they are, have steps. What a step costs is said as honestly as public measurements allow:
 
 * Formats of weights and caches: ``calc.decisions.formats``.
-* 8-bit optimizers keep the results of 32-bit ones (arXiv 2110.02861, section 3); QLoRA those of 16-bit fine-tuning
-  (arXiv 2305.14314, section 4); low ranks those of high ones (LoRA, arXiv 2106.09685, section 7.2, from rank 4 on).
-* Full recomputation costs one more forward pass, a third of the time; selective recomputation a few per cent
-  (arXiv 2205.05198, section 6: 39 % and 7 % with their kernels).
+* 8-bit optimizers keep the results of 32-bit ones (arXiv 2110.02861, abstract); QLoRA those of 16-bit fine-tuning
+  (arXiv 2305.14314, abstract); low ranks those of high ones (LoRA, arXiv 2106.09685, section 7.2).
+* Full recomputation costs one more forward pass, about a third of the time; selective recomputation with sequence
+  parallelism takes more than 90 % off that (arXiv 2205.05198, abstract).
 """
 
 from collections.abc import Callable, Mapping
