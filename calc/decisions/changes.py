@@ -26,6 +26,7 @@ LEAST_CONTEXT: Final = 512
 """Tokens below which a shorter context is no advice (our choice)."""
 
 GOOD_RANK: Final = 4
+"""Rank from which the results of the section above hardly grow."""
 
 
 @dataclass(frozen=True, slots=True)
