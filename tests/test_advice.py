@@ -139,6 +139,13 @@ def test_computers_are_not_added_up() -> None:
     assert tuple(one for one in cards if one is not more) == computer
 
 
+def test_nothing_is_moved_within_the_same_memory() -> None:
+    """Offloading to the computer's memory is advised for cards and not where that memory is the GPU's."""
+    question = Question("lora", {"model": "llama-3-70b"})
+    kinds = [{kind for one in advise(question, card(24, name)) for kind in one.kinds} for name in ("consumer", "apple")]
+    assert ["offload" in found for found in kinds] == [True, False]
+
+
 @pytest.mark.parametrize("calculator", ["gpu", "lora"])
 def test_the_layout_that_is_advised_fits(calculator: str) -> None:
     """Where there are fields for a layout, its texts make each GPU hold what it is said to."""

@@ -94,7 +94,8 @@ def search(asker: Asker, gpu: Gpu, ladder: Ladder | None = None) -> tuple[Advice
     if before <= asker.limit:
         return ()
     asker.known[("", ""),] = before
-    every = changes(asker.question)
+    shared = () if gpu.combines else ("offload",)  # a computer whose memory is the GPU's own has no other to move to
+    every = tuple(change for change in changes(asker.question) if change.kind not in shared)
     firsts = {change.kind: asker.first(change, change.size) for change in every}
     found = [
         _advice(asker, (change.kind,), (change.step(index),))
