@@ -73,7 +73,7 @@ def test_inference_with_one_moment_draws_none() -> None:
 def test_the_recipes_stand_side_by_side_with_one_chosen_and_three_usual() -> None:
     """All bytes add up; the chosen recipe's states are the answer without activations."""
     result = run("entrenar", {"bytes-per-parameter": "18", "activations": "20"})
-    rows = view(result).recipes
+    rows = view(result, {}).recipes
     assert [one.label for one in rows if one.chosen] == ["Adam, gradientes en 32 bits (Megatron)"]
     assert [one.each for one in rows if one.usual] == ["16", "12", "8"]
     (chosen,) = [one for one in rows if one.chosen]
@@ -94,7 +94,7 @@ def test_states_that_depend_on_shapes_are_those_of_the_model_of_reference() -> N
 def test_the_methods_stand_side_by_side_and_add_up_to_their_alternatives() -> None:
     """Full, LoRA and QLoRA: each row is the estimate of its method, and names the smallest card that holds it."""
     result = run("lora", {"method": "qlora"})
-    table = view(result).methods
+    table = view(result, {}).methods
     assert table is not None
     assert [one.label for one in table.rows if one.chosen] == ["QLoRA"]
     for row, estimate in zip(table.rows, result.alternatives.values(), strict=True):

@@ -101,35 +101,35 @@ def test_shares_show_one_decimal_below_a_hundred(share: tuple[int, int], text: s
 
 def test_the_answer_of_the_simple_laws_is_in_decimal_gigabytes() -> None:
     """7 and 16 give 112 GB, with 20 GB of activations 132 GB."""
-    assert (view(run("entrenar", {})).answer.total, view(run("entrenar", {})).answer.unit) == ("112", "GB")
-    assert view(run("entrenar", {"activations": "20"})).answer.total == "132"
+    assert (view(run("entrenar", {}), {}).answer.total, view(run("entrenar", {}), {}).answer.unit) == ("112", "GB")
+    assert view(run("entrenar", {"activations": "20"}), {"activations": "20"}).answer.total == "132"
 
 
 def test_the_effective_batch_shown_is_the_one_that_its_formula_gives() -> None:
     """The equation on the page and the figure of the core agree."""
     result = run("acumulacion", {"gpus": "4", "micro-batch": "3"})
-    shown = view(result)
+    shown = view(result, {})
     assert shown.batch is not None
     assert shown.batch.text == shown.answer.effective_batch == es.number_text(int(result.figures["effective_batch"]))
 
 
 def test_rows_add_up_to_the_total() -> None:
     """The table states the bytes of each component and of their sum."""
-    shown = view(run("entrenar", {"activations": "20"}))
+    shown = view(run("entrenar", {"activations": "20"}), {"activations": "20"})
     digits = [int(row.bytes.replace(es.NARROW, "")) for row in shown.rows]
     assert sum(digits) == int(shown.total_bytes.replace(es.NARROW, "")) == 132 * 10**9
 
 
 def test_an_exact_total_has_no_range() -> None:
     """Where nothing is estimated, nothing is said to lie between two numbers."""
-    shown = view(run("entrenar", {}))
+    shown = view(run("entrenar", {}), {})
     assert shown.range is None
     assert (shown.answer.low, shown.answer.high) == ("", "")
 
 
 def test_sources_are_named_once() -> None:
     """A source that several rows share stands once at the foot."""
-    shown = view(run("entrenar", {}))
+    shown = view(run("entrenar", {}), {})
     titles = [(one.origin.title, one.origin.note) for one in shown.sources]
     assert len(titles) == len(set(titles)) > 0
 

@@ -35,7 +35,16 @@ FIRST = ("answer", "picture", "breakdown")
 REST = ("timeline", "recipes", "methods", "combinations", "serving", "gpus", "how", "notes", "sources")
 """Regions that may follow when no other key does: they take longer, and some need more estimates."""
 
-LIVE = (*FIRST, *REST)
+DECISIONS = (("advice",), ("limits",), ("budget",))
+"""Regions that take many estimates, one after the other: another key may come between them."""
+
+LATER = ("models",)
+"""Regions that are only worked out when they are opened."""
+
+STAGES = (REST, *DECISIONS)
+"""What follows the first answer, in this order."""
+
+LIVE = (*FIRST, *REST, *(name for stage in DECISIONS for name in stage))
 """Regions that hold a result; ``errors`` is the other one."""
 
 
@@ -89,8 +98,18 @@ def environment(loader: BaseLoader) -> Environment:
     made = Environment(
         loader=loader, autoescape=True, undefined=StrictUndefined, trim_blocks=True, auto_reload=False, cache_size=-1
     )
+    made.globals["page_of"] = page_of
     made.globals["math"] = lru_cache(maxsize=1024)(lambda tokens: _math(made, tokens))
     return made
+
+
+def page_of(name: str, page: str) -> str:
+    """The way from one page to another, relative.
+
+    >>> page_of("lora", "gpu"), page_of("lora", "inferencia")
+    ('lora/', '../lora/')
+    """
+    return "../" * PAGES[page].path.count("/") + PAGES[name].path
 
 
 def use(made: Environment) -> None:
@@ -138,7 +157,7 @@ def regions(calculator: str, raw: Mapping[str, str], names: Sequence[str] = LIVE
 @lru_cache(maxsize=2)
 def _view(calculator: str, raw: tuple[tuple[str, str], ...]) -> View:
     """What is shown for these inputs; kept, as its regions are asked for in two parts."""
-    return view(run(calculator, dict(raw)))
+    return view(run(calculator, dict(raw)), dict(raw))
 
 
 def page(name: str, **context: Any) -> str:

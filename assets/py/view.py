@@ -26,9 +26,12 @@ from calc.provenance import Provenance
 from calc.sources import SOURCES
 
 if TYPE_CHECKING:
+    from budget import Budget
     from combinations import Ways
+    from limits import Limits, ModelRow
     from moments import Moments
     from serving import ServingView
+    from suggestions import Suggestion
     from tables import Methods, RecipeRow
 
 OWN_MODELS = ("custom", "file")
@@ -115,8 +118,9 @@ class View:
     What the first answer does not need is imported when it is asked for: the start does not wait for it.
     """
 
-    def __init__(self, result: Result) -> None:
+    def __init__(self, result: Result, raw: Mapping[str, str]) -> None:
         self._result = result
+        self._raw = raw
         self._unit = unit_of(result)
         self._gpu = str(result.inputs.get("gpu", ""))
         self._line = capacity_of(result.fits, self._gpu) or int(result.figures.get("without_accumulation_bytes", 0))
@@ -229,10 +233,38 @@ class View:
 
         return ways(self._result)
 
+    @cached_property
+    def limits(self) -> Limits | None:
+        """How far each input can go on the chosen GPU."""
+        from limits import limits  # noqa: PLC0415
 
-def view(result: Result) -> View:
-    """What is shown of a result."""
-    return View(result)
+        return limits(self._result, self._raw, self._unit)
+
+    @cached_property
+    def advice(self) -> tuple[Suggestion, ...]:
+        """What to change so that it fits."""
+        from suggestions import suggestions  # noqa: PLC0415
+
+        return suggestions(self._result, self._raw, self._unit)
+
+    @cached_property
+    def budget(self) -> Budget | None:
+        """Memory for every pair of two inputs, and along one of them."""
+        from budget import budget  # noqa: PLC0415
+
+        return budget(self._result, self._raw, self._unit)
+
+    @cached_property
+    def models(self) -> tuple[ModelRow, ...]:
+        """The models of the catalogue that fit the chosen GPU."""
+        from limits import models  # noqa: PLC0415
+
+        return models(self._result, self._raw, self._unit)
+
+
+def view(result: Result, raw: Mapping[str, str]) -> View:
+    """What is shown of a result and of the texts that it is for."""
+    return View(result, raw)
 
 
 def unit_of(result: Result) -> str:

@@ -58,10 +58,22 @@ def estimate(message: str) -> str:
     return json.dumps(answer)
 
 
-def rest(message: str) -> str:
-    """Render what follows the answer to the same message: the JSON of HTML by region, empty without a result."""
-    regions = render.regions(*asked(message), render.REST)
-    return json.dumps(regions.html if regions.ok else {})
+def rest(message: str, stage: int = 0) -> str:
+    """Render what follows the answer to the same message, one stage after the other.
+
+    The answer is the JSON of ``{"html": HTML by region, "more": whether another stage follows}``.
+    """
+    regions = render.regions(*asked(message), render.STAGES[stage])
+    more = regions.ok and stage + 1 < len(render.STAGES)
+    return json.dumps({"html": regions.html if regions.ok else {}, "more": more})
+
+
+def later(message: str, region: str) -> str:
+    """Render a region that has been opened, for the answer to the same message: its HTML, empty without a result."""
+    if region not in render.LATER:
+        raise KeyError(region)
+    regions = render.regions(*asked(message), (region,))
+    return regions.html[region] if regions.ok else ""
 
 
 def asked(message: str) -> tuple[str, dict[str, str]]:
@@ -126,4 +138,4 @@ async def read_slice(file: Any, start: int, end: int) -> bytes:
     return data
 
 
-__export__ = ["estimate", "open_files", "rest"]
+__export__ = ["estimate", "later", "open_files", "rest"]

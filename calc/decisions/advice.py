@@ -139,30 +139,31 @@ def _more_gpus(asker: Asker, gpu: Gpu, ladder: Ladder | None) -> Iterator[Advice
     if "data-parallel" in visible and "tensor-parallel" not in visible:
         yield from _replicas(asker)
         return
-    rung = (ladder or _ladder(question))(asker.limit)
+    ladder = ladder or _ladder(question)
+    rung = ladder(asker.limit) if ladder else None
     if rung is None:
         return
-    if "tensor-parallel" in visible:
-        step = Step(_texts(rung.layout), ("money",))
-        if asker.fits(step):
-            yield replace(_advice(asker, ("gpus",), (step,)), layout=rung.layout)
-    else:
+    texts, alone = _texts(rung.layout), _texts(Layout())
+    said = {name: text for name, text in texts.items() if name in visible}
+    step = Step(said, ("money",))
+    if said and all(texts[name] == alone[name] for name in texts if name not in said) and asker.fits(step):
+        yield replace(_advice(asker, ("gpus",), (step,)), layout=rung.layout)
+    elif "pipeline-parallel" not in visible:
         yield _counted(asker, rung)
 
 
 def _counted(asker: Asker, rung: Rung) -> Advice:
-    """Only the number, where there are no fields for a layout."""
+    """Only the number, where there are no fields for this layout."""
     saves = (asker.total() or 0) - rung.bytes
     return Advice(kinds=("gpus",), changes={}, saves=saves, total=rung.bytes, costs=("money",), layout=rung.layout)
 
 
-def _ladder(question: Question) -> Ladder:
+def _ladder(question: Question) -> Ladder | None:
+    """The one of the answer; ``None`` where it looks for no layouts."""
     calculator, architecture = CALCULATORS[question.calculator], question.architecture
     assert calculator.calculate_for
     assert architecture
-    ladder = calculator.calculate_for(question.parsed(), architecture).fits[0].ladder
-    assert ladder
-    return ladder
+    return calculator.calculate_for(question.parsed(), architecture).fits[0].ladder
 
 
 def _replicas(asker: Asker) -> Iterator[Advice]:

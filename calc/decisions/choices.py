@@ -8,7 +8,7 @@ from calc.calculators import CALCULATORS, InvalidInputs
 from calc.decisions.question import Question
 from calc.dtypes import DTYPES
 from calc.estimate import Estimate
-from calc.fit import Fit, fit
+from calc.fit import Fit, Verdict, fit
 from calc.gpu import Gpu
 
 
@@ -73,3 +73,46 @@ def fitting_models(question: Question, gpu: Gpu) -> tuple[FittingModel, ...]:
         (one,) = fit(estimate, (gpu,))
         found.append(FittingModel(id=model.id, parameters=model.parameters, fit=one))
     return tuple(found)
+
+
+PARTIAL = ("gpu-layers", "experts-on-cpu", "tensor-parallel", "data-parallel", "pipeline-parallel", "offload")
+"""Inputs with which a GPU may hold less than all weights."""
+
+
+def largest_model(question: Question, gpu: Gpu) -> FittingModel | None:
+    """The model of the catalogue with most parameters that fits a GPU, all else as it is; ``None`` if none does.
+
+    A model whose weights alone are too many is not estimated, where the GPU has to hold them all.
+
+    >>> card = Gpu(id="x", name="X", kind="consumer", sold_bytes=24 * 2**30)
+    >>> largest_model(Question("inferencia", {}), card).id
+    'llama-2-13b'
+    """
+    each = _least_per_parameter(question)
+    for model in sorted(catalog.models(), key=lambda one: -one.parameters):
+        if model.parameters * each > gpu.capacity:
+            continue
+        try:
+            estimate = question.changed(model=model.id).estimate()
+        except InvalidInputs:
+            continue
+        (one,) = fit(estimate, (gpu,))
+        if one.verdict is not Verdict.NO_FIT:
+            return FittingModel(id=model.id, parameters=model.parameters, fit=one)
+    return None
+
+
+def _least_per_parameter(question: Question) -> Fraction:
+    """Bytes that any model takes at least for each parameter: its weight, and twice that where all of it is trained.
+
+    0 where the GPU need not hold every weight.
+    """
+    parsed = question.parsed()
+    usual = {field.name: field.default for field in CALCULATORS[question.calculator].fields}
+    precision = str(parsed.values.get("precision", ""))
+    if precision not in DTYPES or any(parsed.text[name] != usual[name] for name in PARTIAL if name in parsed.visible):
+        return Fraction(0)
+    trained = parsed.values.get("workload") == "training" or parsed.values.get("method") == "full"
+    if parsed.values.get("method") == "qlora":
+        return Fraction(1, 2)
+    return DTYPES[precision].bits / 8 * (2 if trained else 1)

@@ -71,7 +71,8 @@ def _rows(question: Question, row: str, rows: tuple[int, ...], column: str, colu
     Tokens are also rounded up to whole blocks and parts: only rows that are whole multiples of them are on a line.
     """
     known: dict[int, _Line] = {}
-    block = BLOCK * int(question.raw.get("context-parallel", "1") or 1) if row == "context" else 1
+    parts = question.parsed().values.get("context-parallel", 1)
+    block = BLOCK * (parts if isinstance(parts, int) else 1) if row == "context" else 1
 
     def line(index: int) -> _Line:
         if index not in known:
