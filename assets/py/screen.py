@@ -1,4 +1,4 @@
-"""The screen: regions, messages at fields, the status line. MicroPython on the main thread; it knows the document alone.
+"""The screen: regions, messages at fields, the status line. MicroPython on the main thread, and only the document.
 
 Nothing of a page is kept here between visits: a ``Screen`` belongs to the page that made it.
 """
