@@ -1,13 +1,16 @@
 """A visit to a calculator: MicroPython on the main thread asks the worker what the form says and shows the answer.
 
 Numbers come from the worker, sentences from the page's templates. Everything is a callback, so that typing never waits.
-What stands beside it: ``controls`` reads and fills the form, ``screen`` writes the regions.
+What stands beside it: ``controls`` reads and fills the form, ``screen`` writes the regions, ``address`` knows what the
+fragment holds, and ``exports`` hands results over.
 """
 
 import json
 
 import js
+from address import carry, join, split
 from controls import Controls
+from exports import MADE_FROM, STATUS, copy, deliver, fill_paper, today
 from polyscript import workers
 from screen import Screen, say, select, state
 
@@ -39,6 +42,9 @@ class Visit:
         self.fragment_shown = False  # whether an answer has ever been shown
         self.restoring = None  # fragment that has to be put into the form first
         self.touched = set()  # names of the fields changed before Python could answer
+        self.scenarios = ""  # list to compare with, as it stands in the address
+        self.changes = []  # what is still to be done to the list; an empty one just lays it out again
+        self.comparing = False  # whether an answer about the list is awaited
         self.timers = {}
 
 
@@ -48,9 +54,11 @@ visit = Visit()
 # Question and answer: one in flight, the latest wins
 
 
-def ask_for(inputs):
-    """Return the question that the form asks, as JSON."""
-    return json.dumps({"calculator": form.dataset.calculator, "inputs": inputs})
+def ask_for(inputs, **more):
+    """Return the question that the form asks, as JSON, with what else the worker has to know."""
+    question = {"calculator": form.dataset.calculator, "inputs": inputs}
+    question.update(more)
+    return json.dumps(question)
 
 
 def ask(*_):
@@ -112,7 +120,7 @@ def settle(question):
     """Put in place what is off the screen; what takes longer is asked for when no other key follows."""
     screen.settle()
     if question is None:
-        settled()
+        finish()
     else:
         later("rest", REST_MS, lambda: ask_rest(question))
 
@@ -127,7 +135,19 @@ def complete(text):
     """Show the rest of an answer, unless the form has gone on meanwhile: its own rest will follow."""
     if visit.asked is None:
         screen.add(js.JSON.parse(text))
-    settled()
+    finish()
+
+
+def finish():
+    """Lay the comparison out beside this answer, if there is one, and say that all is done."""
+    if visit.asked is not None:
+        return
+    if visit.scenarios and not visit.changes:
+        visit.changes.append({})
+    if visit.changes:
+        change_next()
+    else:
+        settled()
 
 
 def settled():
@@ -149,6 +169,70 @@ def stop(name):
         js.clearTimeout(visit.timers.pop(name))
 
 
+# The comparison: one change at a time, each to the list that the one before left
+
+
+def change(what):
+    """Do something to the list: ``{"add": True}``, ``{"remove": place}`` or nothing, to lay it out again."""
+    visit.changes.append(what)
+    change_next()
+
+
+def change_next():
+    """Ask for the next change, once the form says what the page shows."""
+    if visit.worker is None or visit.restoring is not None or visit.comparing or not visit.changes:
+        return
+    visit.comparing = True
+    question = ask_for(controls.collect(), vs=visit.scenarios, **visit.changes.pop(0))
+    visit.worker.compare(question).then(compared, not_compared)
+
+
+def compared(text):
+    """Show the list as it is now, and keep it in the address."""
+    answer = js.JSON.parse(text)
+    visit.comparing = False
+    screen.add(answer.html)
+    if answer.said:
+        visit.scenarios = answer.vs
+        carry(visit.scenarios)
+        later("address", ADDRESS_MS, write_address)
+        say(answer.said)
+        if answer.said == "removed":
+            document.querySelector("[data-action=add-scenario]").focus({"preventScroll": True})
+    if visit.changes:
+        change_next()
+    else:
+        settled()
+
+
+def not_compared(error):
+    """Say that there is no comparison; the next answer tries again."""
+    visit.comparing = False
+    visit.changes.clear()
+    settled()
+    say("not-compared")
+    js.console.warn("estimador:", error)
+
+
+# What is taken away
+
+
+def take(kind):
+    """Ask for a result in another shape and hand it over."""
+    if visit.worker is None or visit.restoring is not None:
+        say("wait", STATUS)
+        return
+    write_address()
+    question = ask_for(controls.collect(), kinds=[MADE_FROM[kind]], address=js.location.href, date=today())
+    visit.worker.take(question).then(lambda text: deliver(kind, form.dataset.calculator, text), not_taken)
+
+
+def not_taken(error):
+    """Say that nothing came."""
+    say("not-taken", STATUS)
+    js.console.warn("estimador:", error)
+
+
 # The address
 
 
@@ -157,7 +241,8 @@ def write_address():
     stop("address")
     if visit.fragment is None or visit.restoring is not None:
         return
-    wanted = "#" + visit.fragment if visit.fragment else ""
+    fragment = join(visit.fragment, visit.scenarios)
+    wanted = "#" + fragment if fragment else ""
     if js.location.hash != wanted:
         js.history.replaceState(None, "", js.location.pathname + js.location.search + wanted)
 
@@ -167,10 +252,17 @@ def read_address(*_):
     fragment = js.location.hash[1:]
     if fragment and "=" not in fragment:
         write_address()
-    elif fragment != visit.fragment:
+        return
+    inputs, scenarios = split(fragment)
+    changed = scenarios != visit.scenarios
+    visit.scenarios = scenarios
+    carry(scenarios)
+    if inputs != visit.fragment:
         visit.touched.clear()
-        visit.restoring = fragment
+        visit.restoring = inputs
         ask()
+    elif changed:
+        change({})
 
 
 def copy_link(*_):
@@ -220,6 +312,16 @@ def clicked(event):
     action = button.getAttribute("data-action") if button else None
     if action == "copy-link":
         copy_link()
+    elif action == "add-scenario":
+        change({"add": True})
+    elif action == "remove-scenario":
+        change({"remove": int(button.getAttribute("data-index"))})
+    elif action == "take":
+        take(button.getAttribute("data-kind"))
+    elif action == "copy-settings":
+        copy(button.closest("details").querySelector("pre").textContent)
+    elif action == "print":
+        window.print()
     link = event.target.closest('[data-region="errors"] a[href^="#"]')
     if link:
         control = document.querySelector(link.getAttribute("href"))
@@ -241,8 +343,11 @@ def make_searchable():
 def main():
     """Start."""
     if "=" in js.location.hash:
-        visit.restoring = js.location.hash[1:]
-        visit.touched.update(controls.changed())
+        inputs, visit.scenarios = split(js.location.hash[1:])
+        carry(visit.scenarios)
+        if inputs:
+            visit.restoring = inputs
+            visit.touched.update(controls.changed())
     js.setTimeout(make_searchable, 0)
     form.addEventListener("input", edited)
     form.addEventListener("change", edited)
@@ -250,6 +355,7 @@ def main():
     form.addEventListener("reset", lambda *_: js.setTimeout(ask, 0))
     document.addEventListener("click", clicked)
     window.addEventListener("hashchange", read_address)
+    window.addEventListener("beforeprint", fill_paper)
     workers.estimador.then(started, cannot_start)
 
 

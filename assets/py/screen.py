@@ -134,10 +134,10 @@ def state(name):
         say(name)
 
 
-def say(name):
-    """Put the sentence called ``name`` into the status line."""
+def say(name, where="[data-status]"):
+    """Put the sentence called ``name`` into the status line, or into another line."""
     source = document.querySelector(f'template[data-say="{name}"]')
-    for line in select("[data-status]"):
+    for line in select(where):
         line.replaceChildren()
         if source:
             line.append(source.content.cloneNode(True))
