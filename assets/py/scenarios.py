@@ -117,7 +117,8 @@ def _comparison(current: Scenario, found: Scenarios, root: str) -> Comparison:
     own = _result(current)
     listed = [(index, one, _result(one)) for index, one in enumerate(found.items)]
     if own is not None and not any(one.same(current) for one in found.items):
-        listed.insert(0, (-1, current, own))
+        listed.append((-1, current, own))
+    listed.sort(key=lambda column: not column[1].same(current))
     shown = [(index, one, result) for index, one, result in listed if result is not None]
     results = [result for _, _, result in shown]
     frame = _Frame(current, own, unit_of(own or results[0]), write_scenarios(found.items), root)
