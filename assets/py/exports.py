@@ -45,11 +45,16 @@ def deliver(kind, calculator, text):
 
 def copy(text):
     """Put a text on the clipboard; where the browser does not let us, show it to be copied by hand."""
+    write(text, lambda *_: say("taken", STATUS), lambda *_: by_hand(text))
+
+
+def write(text, done, refused):
+    """Put a text on the clipboard and call ``done``, or ``refused`` where there is no clipboard or it is not given."""
     clipboard = getattr(js.navigator, "clipboard", None)
-    if clipboard:
-        clipboard.writeText(text).then(lambda *_: say("taken", STATUS), lambda *_: by_hand(text))
+    if clipboard and getattr(clipboard, "writeText", None):  # what a browser does not have is an object that is true
+        clipboard.writeText(text).then(done, refused)
     else:
-        by_hand(text)
+        refused()
 
 
 def by_hand(text):

@@ -10,7 +10,7 @@ import json
 import js
 from address import carry, join, split
 from controls import Controls
-from exports import MADE_FROM, STATUS, copy, deliver, fill_paper, today
+from exports import MADE_FROM, STATUS, copy, deliver, fill_paper, today, write
 from polyscript import workers
 from screen import Screen, say, select, state
 
@@ -268,11 +268,7 @@ def read_address(*_):
 def copy_link(*_):
     """Copy the address, or say that the browser does not let us."""
     write_address()
-    clipboard = getattr(js.navigator, "clipboard", None)
-    if clipboard:
-        clipboard.writeText(js.location.href).then(lambda *_: say("copied"), lambda *_: say("not-copied"))
-    else:
-        say("not-copied")
+    write(js.location.href, lambda *_: say("copied"), lambda *_: say("not-copied"))
 
 
 # The start

@@ -103,6 +103,8 @@ def test_without_a_clipboard_the_text_is_shown(fresh: Callable[..., Visit]) -> N
     }""")
     assert shown[0] == "copia-a-mano"
     assert shown[1].startswith("LoRA y QLoRA")
+    visit.page.locator("[data-action=copy-link]").click()
+    until(visit.page, "document.querySelector('[data-status]').textContent.includes('no permite copiar')")
 
 
 def test_wrong_inputs_give_nothing(calculator: Callable[[str], Visit]) -> None:
