@@ -52,7 +52,7 @@ PLUGINS = ("codemirror", "deprecations-manager", "donkey", "error", "py-editor",
 LIVE_TEMPLATES = ("partials/", "macros/", "math.html")
 """Templates that the worker renders; the rest is only read by the build."""
 
-PAGE_MODULES = ("address.py", "combobox.py", "controls.py", "exports.py", "screen.py")
+PAGE_MODULES = ("address.py", "combobox.py", "controls.py", "exports.py", "screen.py", "versus.py")
 """What ``page.py`` imports; PyScript asks for all of them at once."""
 
 PAGE_SIDE = ("page.py", "files.py", "worker.py", *PAGE_MODULES)

@@ -64,7 +64,7 @@ const follow = () => {
 
 const cause = (error) => {
   const text = String(error?.message ?? error);
-  const file = /(micropython|core|interpreter|page|files|worker|combobox|controls|screen|address|exports)[\w-]*\.(mjs|wasm|js|py)/.exec(text)?.[0];
+  const file = /(micropython|core|interpreter|page|files|worker|combobox|controls|screen|address|exports|versus)[\w-]*\.(mjs|wasm|js|py)/.exec(text)?.[0];
   if (/wasm|WebAssembly/i.test(text)) return ["broken", file ?? "micropython.wasm"];
   if (file) return ["unreachable", file];
 };

@@ -2,17 +2,18 @@
 
 Numbers come from the worker, sentences from the page's templates. Everything is a callback, so that typing never waits.
 What stands beside it: ``controls`` reads and fills the form, ``screen`` writes the regions, ``address`` knows what the
-fragment holds, and ``exports`` hands results over.
+fragment holds, ``versus`` keeps the scenarios to compare with, and ``exports`` hands results over.
 """
 
 import json
 
 import js
-from address import carry, join, split
+from address import join, split
 from controls import Controls
 from exports import MADE_FROM, STATUS, copy, deliver, fill_paper, today, write
 from polyscript import workers
 from screen import Screen, say, select, state
+from versus import Versus
 
 SILENCE_MS = int(js.document.documentElement.getAttribute("data-silence") or 30_000)
 """How long the worker may take to answer before the page says that there is no result; boot.mjs watches the start."""
@@ -42,9 +43,6 @@ class Visit:
         self.fragment_shown = False  # whether an answer has ever been shown
         self.restoring = None  # fragment that has to be put into the form first
         self.touched = set()  # names of the fields changed before Python could answer
-        self.scenarios = ""  # list to compare with, as it stands in the address
-        self.changes = []  # what is still to be done to the list; an empty one just lays it out again
-        self.comparing = False  # whether an answer about the list is awaited
         self.timers = {}
 
 
@@ -140,14 +138,15 @@ def complete(text):
 
 def finish():
     """Lay the comparison out beside this answer, if there is one, and say that all is done."""
-    if visit.asked is not None:
-        return
-    if visit.scenarios and not visit.changes:
-        visit.changes.append({})
-    if visit.changes:
-        change_next()
-    else:
-        settled()
+    if visit.asked is None:
+        versus.refresh()
+
+
+def compare(what):
+    """Ask for a change of the list of scenarios, once the form says what the page shows."""
+    if visit.worker is None or visit.restoring is not None:
+        return None
+    return visit.worker.compare(ask_for(controls.collect(), vs=versus.text, **what))
 
 
 def settled():
@@ -167,51 +166,6 @@ def stop(name):
     """Forget what ``later`` was going to do."""
     if name in visit.timers:
         js.clearTimeout(visit.timers.pop(name))
-
-
-# The comparison: one change at a time, each to the list that the one before left
-
-
-def change(what):
-    """Do something to the list: ``{"add": True}``, ``{"remove": place}`` or nothing, to lay it out again."""
-    visit.changes.append(what)
-    change_next()
-
-
-def change_next():
-    """Ask for the next change, once the form says what the page shows."""
-    if visit.worker is None or visit.restoring is not None or visit.comparing or not visit.changes:
-        return
-    visit.comparing = True
-    question = ask_for(controls.collect(), vs=visit.scenarios, **visit.changes.pop(0))
-    visit.worker.compare(question).then(compared, not_compared)
-
-
-def compared(text):
-    """Show the list as it is now, and keep it in the address."""
-    answer = js.JSON.parse(text)
-    visit.comparing = False
-    screen.add(answer.html)
-    if answer.said:
-        visit.scenarios = answer.vs
-        carry(visit.scenarios)
-        later("address", ADDRESS_MS, write_address)
-        say(answer.said)
-        if answer.said == "removed":
-            document.querySelector("[data-action=add-scenario]").focus({"preventScroll": True})
-    if visit.changes:
-        change_next()
-    else:
-        settled()
-
-
-def not_compared(error):
-    """Say that there is no comparison; the next answer tries again."""
-    visit.comparing = False
-    visit.changes.clear()
-    settled()
-    say("not-compared")
-    js.console.warn("estimador:", error)
 
 
 # What is taken away
@@ -241,7 +195,7 @@ def write_address():
     stop("address")
     if visit.fragment is None or visit.restoring is not None:
         return
-    fragment = join(visit.fragment, visit.scenarios)
+    fragment = join(visit.fragment, versus.text)
     wanted = "#" + fragment if fragment else ""
     if js.location.hash != wanted:
         js.history.replaceState(None, "", js.location.pathname + js.location.search + wanted)
@@ -254,15 +208,13 @@ def read_address(*_):
         write_address()
         return
     inputs, scenarios = split(fragment)
-    changed = scenarios != visit.scenarios
-    visit.scenarios = scenarios
-    carry(scenarios)
+    changed = versus.replace(scenarios)
     if inputs != visit.fragment:
         visit.touched.clear()
         visit.restoring = inputs
         ask()
     elif changed:
-        change({})
+        versus.change({})
 
 
 def copy_link(*_):
@@ -309,9 +261,9 @@ def clicked(event):
     if action == "copy-link":
         copy_link()
     elif action == "add-scenario":
-        change({"add": True})
+        versus.change({"add": True})
     elif action == "remove-scenario":
-        change({"remove": int(button.getAttribute("data-index"))})
+        versus.change({"remove": int(button.getAttribute("data-index"))})
     elif action == "take":
         take(button.getAttribute("data-kind"))
     elif action == "copy-settings":
@@ -336,11 +288,14 @@ def make_searchable():
         enhance(box)
 
 
+versus = Versus(screen, compare, lambda: later("address", ADDRESS_MS, write_address), settled)
+
+
 def main():
     """Start."""
     if "=" in js.location.hash:
-        inputs, visit.scenarios = split(js.location.hash[1:])
-        carry(visit.scenarios)
+        inputs, scenarios = split(js.location.hash[1:])
+        versus.replace(scenarios)
         if inputs:
             visit.restoring = inputs
             visit.touched.update(controls.changed())
