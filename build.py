@@ -51,7 +51,10 @@ PLUGINS = ("codemirror", "deprecations-manager", "donkey", "error", "py-editor",
 LIVE_TEMPLATES = ("partials/", "macros/", "math.html")
 """Templates that the worker renders; the rest is only read by the build."""
 
-PAGE_SIDE = ("page.py", "combobox.py", "files.py", "worker.py")
+PAGE_MODULES = ("address.py", "combobox.py", "controls.py", "exports.py", "screen.py", "versus.py")
+"""What ``page.py`` imports; PyScript asks for all of them at once."""
+
+PAGE_SIDE = ("page.py", "files.py", "worker.py", *PAGE_MODULES)
 """Python that the browser gets as text, because PyScript reads it by address."""
 
 BUILD_SIDE = ("precision.py",)
@@ -229,7 +232,7 @@ def write_pages(dist: Path) -> None:
 def write_page(dist: Path, name: str, **context: object) -> None:
     """Render one page; ``context`` is what else its template wants to know."""
     page = render.PAGES[name]
-    start = pyscript(page.path, search=bool(page.calculator))
+    start = pyscript(page.path, calculator=bool(page.calculator))
     write(dist / page.path / "index.html", render.page(name, policy=policy.POLICY, pyscript=start, **context))
 
 
@@ -249,7 +252,7 @@ def write_one_file(dist: Path) -> None:
         assets=ASSETS,
         deflated=onefile.raw_deflate(packed),
         lock=pyodide_lock(),
-        modules=onefile.modules_of(pyscript("", search=True)["page"]),
+        modules=onefile.modules_of(pyscript("", calculator=True)["page"]),
     )
     write(dist / onefile.NAME, text)
 
@@ -275,8 +278,8 @@ def write_offline(dist: Path) -> None:
     write(dist / offline.SUMS, offline.sums(dist))
 
 
-def pyscript(path: str, *, search: bool = False) -> dict[str, str]:
-    """Return the configuration of PyScript as the page at ``path`` carries it, as JSON; ``search`` adds the combobox.
+def pyscript(path: str, *, calculator: bool = False) -> dict[str, str]:
+    """Return the configuration of PyScript of the page at ``path``, as JSON; ``calculator`` adds what its code imports.
 
     It goes inside the page because PyScript asks its own CDN for Python when it cannot fetch a configuration.
     """
@@ -285,8 +288,8 @@ def pyscript(path: str, *, search: bool = False) -> dict[str, str]:
     plugins = [f"!{name}" for name in PLUGINS]
     worker["interpreter"] = root + worker["interpreter"]
     page: dict[str, object] = {"interpreter": f"{root}assets/runtime/micropython/micropython.mjs", "plugins": plugins}
-    if search:
-        page["files"] = {f"{root}assets/py/combobox.py": "./combobox.py"}
+    if calculator:
+        page["files"] = {f"{root}assets/py/{name}": f"./{name}" for name in PAGE_MODULES}
     return {
         "worker": json.dumps(worker),
         "page": json.dumps(page),

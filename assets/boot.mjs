@@ -73,7 +73,7 @@ const follow = (parts) => {
 
 const cause = (error) => {
   const text = String(error?.message ?? error);
-  const file = /(micropython|core|interpreter|page|files|worker|combobox)[\w-]*\.(mjs|wasm|js|py)/.exec(text)?.[0];
+  const file = /(micropython|core|interpreter|page|files|worker|combobox|controls|screen|address|exports|versus)[\w-]*\.(mjs|wasm|js|py)/.exec(text)?.[0];
   if (/wasm|WebAssembly/i.test(text)) return ["broken", file ?? "micropython.wasm"];
   if (file) return ["unreachable", file];
 };
@@ -100,6 +100,7 @@ const differs = (control) => {
 const remember = () => {
   const typed = [...document.querySelectorAll("form[data-calculator] [name]")].filter((one) => !one.disabled && differs(one));
   const parts = typed.map((one) => `${encodeURIComponent(one.name)}=${encodeURIComponent(value(one))}`).sort();
+  parts.push(...location.hash.slice(1).split("&").filter((part) => part.startsWith("vs=")));
   if (parts.length) history.replaceState(null, "", `#${parts.join("&")}`);
 };
 

@@ -151,7 +151,7 @@ const show = async ({ name, anchor }) => {
   }
   for (const link of document.querySelectorAll("nav a")) {
     link.removeAttribute("aria-current");
-    if (link.getAttribute("href") === `#/${name}`) link.setAttribute("aria-current", "page");
+    if (link.getAttribute("href").split("?")[0] === `#/${name}`) link.setAttribute("aria-current", "page");
   }
   if (!page.dataset.code) return go(anchor);
   const python = await mpy;

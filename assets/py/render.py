@@ -32,7 +32,10 @@ EXAMPLE = "llama-3-8b"
 FIRST = ("answer", "picture", "breakdown")
 """Regions that answer a key at once."""
 
-REST = ("timeline", "recipes", "methods", "combinations", "serving", "gpus", "how", "notes", "sources")
+REST = (
+    *("timeline", "recipes", "methods", "combinations", "serving", "gpus"),
+    *("how", "notes", "sources", "inputs", "settings"),
+)
 """Regions that may follow when no other key does: they take longer, and some need more estimates."""
 
 DECISIONS = (("advice",), ("limits",), ("budget",))
@@ -150,8 +153,17 @@ def regions(calculator: str, raw: Mapping[str, str], names: Sequence[str] = LIVE
         return Regions(
             html={"errors": _errors(problem.errors)}, field_errors=messages, visible=shown, fragment=address, ok=False
         )
-    html = {name: partial(name, calculator=calculator, view=shapes) for name in names}
+    values = {"calculator": calculator, "view": shapes}
+    html = {
+        name: partial(name, **values, **({"settings": settings(calculator, raw)} if name == "settings" else {}))
+        for name in names
+    }
     return Regions(html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True)
+
+
+def settings(_calculator: str, _raw: Mapping[str, str]) -> tuple[Any, ...]:
+    """The same inputs as each tool takes them: name, version, language, text and what is left out; none so far."""
+    return ()
 
 
 @lru_cache(maxsize=2)

@@ -20,6 +20,7 @@ from calc import catalog, es
 from calc.calculators import Result
 from calc.calculators.cards import OWN_GPU
 from calc.es.labels import SHORT_COMPONENTS, UNCERTAINTY, date_text
+from calc.es.values import inputs_text
 from calc.estimate import Component, Estimate
 from calc.formula import Formula, Number
 from calc.provenance import Provenance
@@ -188,6 +189,11 @@ class View:
     def remarks(self) -> tuple[tuple[str, str], ...]:
         """What the chosen options are made of."""
         return _remarks(self._result.inputs)
+
+    @cached_property
+    def inputs(self) -> tuple[tuple[str, str], ...]:
+        """The inputs in words, for paper."""
+        return inputs_text(self._result)
 
     @cached_property
     def notes(self) -> tuple[str, ...]:

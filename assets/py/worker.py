@@ -24,7 +24,7 @@ gc.disable()  # nothing of what is imported is garbage
 import render  # noqa: E402
 from jinja2 import ModuleLoader  # noqa: E402
 
-from calc.calculators import from_fragment  # noqa: E402
+from calc.calculators import InvalidInputs, from_fragment  # noqa: E402
 from calc.checkpoint import FIRST_READ, InvalidFile, NeedMoreBytes, shown_name  # noqa: E402
 from calc.errors import CalcError  # noqa: E402
 
@@ -92,6 +92,45 @@ def warm_up(calculator: str) -> None:
         loop.call_later(WARM_PAUSE_S * (number + 10), render.regions, calculator, inputs)
 
 
+def compare(message: str) -> str:
+    """Lay the list of an address out beside the inputs of the page, or change it first.
+
+    ``message`` is that of ``estimate`` with ``"vs"``, the list as it stands in the address, and perhaps ``"add": true``
+    or ``"remove": place``. The answer is the JSON of ``{"html": {"compare"}, "vs", "said"}``.
+    """
+    from scenarios import change  # noqa: PLC0415 - few visitors compare
+
+    from calc.decisions.scenarios import Scenario  # noqa: PLC0415
+
+    request = json.loads(message)
+    done = change(
+        Scenario.of(*asked(message)),
+        request["vs"],
+        add=bool(request.get("add")),
+        remove=request.get("remove"),
+        root="../" * render.PAGES[request["calculator"]].path.count("/"),
+    )
+    html = {"compare": render.partial("compare", comparison=done.comparison)}
+    return json.dumps({"html": html, "vs": done.text, "said": done.said})
+
+
+def take(message: str) -> str:
+    """The texts that a visitor takes away.
+
+    ``message`` is that of ``estimate`` with ``"address"`` and ``"date"`` (ISO) to say in them, and perhaps ``"kinds"``,
+    those wanted of ``text``, ``markdown``, ``csv``, ``json`` and ``svg``. The answer is the JSON of text by kind, empty
+    without a result.
+    """
+    from takeaway import KINDS, origin_of, take_away  # noqa: PLC0415 - not needed to start
+
+    request = json.loads(message)
+    origin = origin_of(request.get("address", ""), request.get("date", ""))
+    try:
+        return json.dumps(take_away(*asked(message), request.get("kinds", KINDS), origin))
+    except InvalidInputs:
+        return "{}"
+
+
 async def open_files(files: Any) -> str:
     """Read the headers of the browser's ``File`` objects and render a card for each model that they make.
 
@@ -138,4 +177,4 @@ async def read_slice(file: Any, start: int, end: int) -> bytes:
     return data
 
 
-__export__ = ["estimate", "later", "open_files", "rest"]
+__export__ = ["compare", "estimate", "later", "open_files", "rest", "take"]

@@ -54,6 +54,10 @@ ERRORS: Final[Mapping[str, str]] = {
     "several_models": "Hay {count} modelos y se espera uno.",
     "empty_description": "Abre un archivo en la ficha de un modelo: desde allí llega descrito a esta calculadora.",
     "no_stored_weights": "Solo se sabe cómo están guardados los pesos de un archivo propio.",
+    "too_many_scenarios": "La comparación admite {maximum} escenarios: hay que quitar uno para añadir otro.",
+    "list_too_long": "La lista de la comparación es demasiado larga y no se ha leído.",
+    "unknown_scenario": "La comparación traía algo que no se entiende («{value}») y se ha dejado fuera.",
+    "wrong_scenario": "La comparación traía un escenario que no se puede calcular («{value}») y se ha dejado fuera.",
     "bad_description": "El texto no describe un modelo válido ({where}).",
 }
 """Sentence of each error of an input, a flag or a file as such."""

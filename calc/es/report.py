@@ -35,7 +35,7 @@ def report(result: Result, given: Iterable[str] = ()) -> str:
     unit = str(result.inputs.get("unit", "GB" if "unit" not in _names(result.calculator) else "GiB"))
     parts = [
         CALCULATORS[result.calculator],
-        "\n".join(_figures(result, unit)),
+        "\n".join(figure_lines(result, unit)),
         _components(result, unit),
         _alternatives(result, unit),
         _moments(result, unit),
@@ -74,7 +74,8 @@ def _names(calculator: str) -> tuple[str, ...]:
     return tuple(field.name for field in DECLARED[calculator].fields)
 
 
-def _figures(result: Result, unit: str) -> Iterable[str]:
+def figure_lines(result: Result, unit: str) -> Iterable[str]:
+    """The total with its range, and the other numbers of the answer, a line each."""
     estimate = result.estimate
     yield f"Total: {bytes_text(estimate.total, unit)}" + (
         f" (entre {bytes_text(estimate.low, unit)} y {bytes_text(estimate.high, unit)})"
