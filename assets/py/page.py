@@ -123,23 +123,45 @@ def settle(question):
         later("rest", REST_MS, lambda: ask_rest(question))
 
 
-def ask_rest(question):
-    """Ask for the rest of an answer, unless another one is awaited."""
+def ask_rest(question, stage=0):
+    """Ask for a stage of the rest of an answer, unless another answer is awaited."""
     if visit.worker and visit.asked is None:
-        visit.worker.rest(question).then(complete, refuse)
+        visit.worker.rest(question, stage).then(lambda text: complete(question, stage, text), refuse)
 
 
-def complete(text):
-    """Show the rest of an answer, unless the form has gone on meanwhile: its own rest will follow."""
-    if visit.asked is None:
-        screen.add(js.JSON.parse(text))
-    finish()
+def complete(question, stage, text):
+    """Show a stage and ask for the next, unless the form has gone on meanwhile: its own rest will follow."""
+    if visit.asked is not None:
+        return
+    answer = js.JSON.parse(text)
+    screen.add(answer.html)
+    if answer.more:
+        later("rest", 0, lambda: ask_rest(question, stage + 1))
+    else:
+        finish()
 
 
 def finish():
     """Lay the comparison out beside this answer, if there is one, and say that all is done."""
     if visit.asked is None:
+        for details in select("details[open][data-later]"):
+            fill_later(details)
         versus.refresh()
+
+
+def fill_later(details):
+    """Ask for what is inside something that has been opened."""
+    name = details.getAttribute("data-later")
+    if visit.worker and visit.restoring is None:
+        question = ask_for(controls.collect())
+        visit.worker.later(question, name).then(lambda html: screen.write({name: html}), refuse)
+
+
+def opened(event):
+    """Fill what is opened."""
+    details = event.target
+    if details.open and details.hasAttribute("data-later"):
+        fill_later(details)
 
 
 def compare(what):
@@ -270,6 +292,9 @@ def clicked(event):
         copy(button.closest("details").querySelector("pre").textContent)
     elif action == "print":
         window.print()
+    change = event.target.closest('[data-region] a[href^="#"][href*="="]')
+    if change:  # leads to other inputs on this page: the list of scenarios goes along
+        change.setAttribute("href", "#" + join(split(change.getAttribute("href")[1:])[0], versus.text))
     link = event.target.closest('[data-region="errors"] a[href^="#"]')
     if link:
         control = document.querySelector(link.getAttribute("href"))
@@ -305,6 +330,7 @@ def main():
     form.addEventListener("submit", submitted)
     form.addEventListener("reset", lambda *_: js.setTimeout(ask, 0))
     document.addEventListener("click", clicked)
+    document.addEventListener("toggle", opened, {"capture": True})
     window.addEventListener("hashchange", read_address)
     window.addEventListener("beforeprint", fill_paper)
     workers.estimador.then(started, cannot_start)

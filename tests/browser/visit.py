@@ -124,15 +124,21 @@ class Visit:
     def ask_worker(self, inputs: dict[str, str]) -> dict[str, Any]:
         """Ask the worker itself, past the form, and return its answer with the rest of it."""
         question = json.dumps({"calculator": self.name, "inputs": inputs})
-        first, rest = self.page.evaluate(
+        first, *rest = self.page.evaluate(
             """async (q) => {
               const { estimate, rest } = document.querySelector('script[name=estimador]').xworker.sync;
-              return [await estimate(q), await rest(q)];
+              const parts = [await estimate(q)];
+              for (let stage = 0, more = true; more; stage++) {
+                parts.push(await rest(q, stage));
+                more = JSON.parse(parts.at(-1)).more;
+              }
+              return parts;
             }""",
             question,
         )
         answer: dict[str, Any] = json.loads(first)
-        answer["html"] |= json.loads(rest)
+        for stage in rest:
+            answer["html"] |= json.loads(stage)["html"]
         return answer
 
     def error_of(self, name: str) -> str:
