@@ -34,7 +34,7 @@ PAGE = {
         }}"""
         for rel in ("stylesheet", "preload", "prefetch", "modulepreload", "manifest", "icon")
     },
-    "style": "(to) => { document.body.style.backgroundImage = `url(${to})`; }",
+    "style": "(to) => { document.body.style.backgroundImage = `url(${to})`; getComputedStyle(document.body).backgroundImage; }",
     "font": "(to) => { new FontFace('ajena', `url(${to})`).load().catch(() => {}); }",
 }
 """From the page, where there is a document."""
