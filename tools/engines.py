@@ -277,7 +277,9 @@ class WebDriver:
 
     # WebKitGTK 2.50 asks for a preloaded resource whatever the policy says; measured on 2026-12-01.
     lets_through: frozenset[str] = frozenset({"robo-link-rel=preload"})
-    never_tries: frozenset[str] = frozenset({"robo-worker", "robo-link-rel=manifest"})
+    never_tries: frozenset[str] = frozenset(
+        {"robo-worker", "robo-link-rel=manifest", "robo-link-rel=icon", "robo-link-rel=prefetch"}
+    )
 
     def __init__(self, address: str, options: dict[str, Any]) -> None:
         self.session = f"{address}/session"

@@ -34,7 +34,10 @@ PAGE = {
         }}"""
         for rel in ("stylesheet", "preload", "prefetch", "modulepreload", "manifest", "icon")
     },
-    "style": "(to) => { document.body.style.backgroundImage = `url(${to})`; getComputedStyle(document.body).backgroundImage; }",
+    "style": """(to) => {
+      document.body.style.backgroundImage = `url(${to})`;
+      getComputedStyle(document.body).backgroundImage;
+    }""",
     "font": "(to) => { new FontFace('ajena', `url(${to})`).load().catch(() => {}); }",
 }
 """From the page, where there is a document."""
