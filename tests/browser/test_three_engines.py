@@ -229,7 +229,7 @@ def test_no_page_is_wider_than_the_screen(width: int, page: Driver, site: str, r
     try:
         for name, one in render.PAGES.items():
             page.open(site + one.path)
-            if one.calculator:
+            if one.calculator or name == "modelo":  # left while it starts, it would say that its loading failed
                 wait_for(page, WHOLE, "ready")
             (folder / f"{request.node.callspec.params['page']}-{name}-{width}.png").write_bytes(page.picture())
             assert page.run("return document.documentElement.scrollWidth <= innerWidth;"), name
