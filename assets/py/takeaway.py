@@ -72,7 +72,7 @@ def origin_of(address: str, iso: str) -> Origin:
 
 def drawing(result: Result, origin: Origin) -> str:
     """The picture as an SVG file that needs nothing else."""
-    view, unit = View(result), unit_of(result)
+    view, unit = View(result, {}), unit_of(result)  # no decision is drawn
     parts = [segment.part for segment in view.bar.segments]
     entries = tuple(
         Entry(part=one.name, label=one.label, text=one.text, column=place % COLUMN, row=place // COLUMN)

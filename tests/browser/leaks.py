@@ -29,14 +29,29 @@ PAGE = {
     **{
         f"link rel={rel}": f"""(to) => {{
           const l = document.createElement('link');
-          Object.assign(l, {{ rel: '{rel}', href: to, as: 'fetch' }});
+          Object.assign(l, {{ rel: '{rel}', href: to, as: '{"fetch" if rel == "preload" else ""}' }});
           document.head.append(l);
         }}"""
         for rel in ("stylesheet", "preload", "prefetch", "modulepreload", "manifest", "icon")
     },
-    "style": "(to) => { document.body.style.backgroundImage = `url(${to})`; }",
+    "style": """(to) => {
+      document.body.style.backgroundImage = `url(${to})`;
+      getComputedStyle(document.body).backgroundImage;
+    }""",
     "font": "(to) => { new FontFace('ajena', `url(${to})`).load().catch(() => {}); }",
 }
 """From the page, where there is a document."""
+
+WORKER = {
+    **EVERYWHERE,
+    "importScripts": "(to) => { try { importScripts(to); } catch {} }",
+    "worker": "(to) => { try { new Worker(to); } catch {} }",
+    "font": "(to) => { new FontFace('ajena', `url(${to})`).load().catch(() => {}); }",
+}
+"""From the worker; ``sendBeacon`` is not there in any browser."""
+
+NEVER_TRIED = frozenset({"link rel=manifest", "link rel=icon", "worker", "importScripts"})
+"""What Chromium does not even try, so that its policy says nothing: a manifest and an icon without a window, a worker
+of another origin, and ``importScripts`` in a worker that is a module."""
 
 NOT_STOPPED = "a navigation: no policy in a page can forbid that it is left (a link, location, window.open)"

@@ -10,7 +10,7 @@ from typing import Any
 import render
 from playwright.sync_api import Browser, ConsoleMessage, Page, Request
 
-from tests.browser.waiting import until
+from tests.browser.waiting import settle, until
 
 PATIENCE_MS = 15_000
 START_MS = 60_000
@@ -33,6 +33,18 @@ READ = """() => {
 }"""
 
 
+REPORT = """addEventListener('securitypolicyviolation', (event) =>
+  violated(`${event.effectiveDirective} ${event.blockedURI}`));"""
+"""Tell what the policy of a page stops, which is never anything that we ask for."""
+
+RECORD = """() => {
+  self.violations = [];
+  addEventListener('securitypolicyviolation', (event) =>
+    self.violations.push(`${event.effectiveDirective} ${event.blockedURI}`));
+}"""
+"""The same in a worker, which cannot call the test: it keeps them until it is asked."""
+
+
 class Visit:
     """A page of the site in a profile of its own."""
 
@@ -43,6 +55,9 @@ class Visit:
         self.origin = site[: site.index("/", len("http://"))]
         self.faults: list[str] = []
         self.context = browser.new_context(locale="es-ES", **context)
+        self.context.expose_binding("violated", lambda _, what: self._violated(what))
+        self.context.add_init_script(REPORT)
+        self.violations: list[str] = []
         self.page: Page = self.context.new_page()
         self.page.set_default_timeout(PATIENCE_MS)
         self.page.on("console", self._heard)
@@ -57,14 +72,31 @@ class Visit:
         if not request.url.startswith((self.origin + "/", f"blob:{self.origin}/", "data:")):
             self.faults.append(f"request to another origin: {request.url}")
 
+    def _violated(self, what: str) -> None:
+        self.violations.append(what)
+        self._fault(f"stopped by the policy: {what}")
+
+    def ask_workers(self) -> None:
+        """Note what the policy has stopped in the workers of the page."""
+        for worker in self.page.workers:
+            for what in worker.evaluate("() => (self.violations ?? []).splice(0)"):
+                self._violated(what)
+
     def _fault(self, text: str) -> None:
         if not self.allowed or not re.search(self.allowed, text):
             self.faults.append(text)
 
     def check(self) -> None:
-        """Fail if anything was written to the console as an error, raised, or asked of another origin."""
+        """Fail if anything was logged as an error, raised, stopped by the policy, or asked of another origin."""
+        if not self.page.is_closed():
+            self.ask_workers()
         faults, self.faults = self.faults, []
         assert not faults, "\n".join(faults)
+
+    def forgive(self) -> None:
+        """Forget what went wrong so far, because the test did it on purpose."""
+        self.ask_workers()
+        self.faults, self.violations = [], []
 
     def close(self) -> None:
         """Forget the profile."""
@@ -75,6 +107,8 @@ class Visit:
         self.page.goto(self.url + (f"#{fragment}" if fragment else ""), wait_until="domcontentloaded")
         if wait:
             self.wait_for_state("ready")
+            for worker in self.page.workers:
+                worker.evaluate(RECORD)
 
     def wait_for_state(self, name: str) -> None:
         """Wait until the page is in a state."""
@@ -88,6 +122,7 @@ class Visit:
         """Put every field back to its initial value and show all fields."""
         self.page.evaluate("document.querySelectorAll('details.more').forEach((d) => (d.open = true))")
         self.page.evaluate("document.querySelector('form[data-calculator]').reset()")
+        settle(self.page)  # the form asks, and the list of models follows, a moment after the reset itself
         until(self.page, "location.hash === '' && !document.documentElement.matches('[data-partial]')")
 
     def set(self, name: str, value: str) -> None:

@@ -25,3 +25,8 @@ def until(page: Page, truth: str | Callable[[], bool]) -> None:
                 raise
         page.wait_for_timeout(STEP_MS)
     raise AssertionError(f"it never came true: {truth}")
+
+
+def settle(page: Page) -> None:
+    """Let the timers that the page has already set for "at once", and those that these set, run."""
+    page.evaluate("new Promise((done) => setTimeout(() => setTimeout(done)))")
