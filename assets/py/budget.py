@@ -53,6 +53,7 @@ class Curve:
     far: str
     top: str
     crossing: str
+    above: bool
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -138,6 +139,7 @@ def _curve(question: Question, column: str, result: Result, capacity: int, unit:
         far=es.number_text(reach),
         top=es.bytes_text(top, unit),
         crossing=_crossing(values, totals, capacity),
+        above=totals[0] > capacity,
     )
 
 
@@ -148,11 +150,9 @@ def _along(question: Question, column: str, count: int, stride: int) -> tuple[tu
 
 
 def _crossing(values: tuple[int, ...], totals: tuple[int, ...], capacity: int) -> str:
-    """The last value drawn that fits, in words; empty where all of them do."""
-    if totals[-1] <= capacity:
-        return ""
+    """The last value drawn that fits, in words; empty where all of them do, or none."""
     inside = [value for value, size in zip(values, totals, strict=True) if size <= capacity]
-    return es.number_text(inside[-1]) if inside else es.number_text(0)
+    return es.number_text(inside[-1]) if inside and len(inside) < len(values) else ""
 
 
 def _x(share: Fraction) -> str:

@@ -24,6 +24,7 @@ class Suggestion:
     costs: str
     page: str
     address: str
+    many: bool
 
 
 def suggestions(result: Result, raw: Mapping[str, str], unit: str) -> tuple[Suggestion, ...]:
@@ -43,5 +44,6 @@ def _suggestion(question: Question, advice: Advice, unit: str) -> Suggestion:
         total=es.bytes_text(advice.total, unit),
         costs="; ".join(cost_texts(advice)),
         page=advice.calculator,
+        many=advice.gpus > 1,
         address="#" + fragment(after.calculator, after.raw) if advice.applies else "",
     )
