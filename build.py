@@ -63,6 +63,9 @@ BUILD_SIDE = ("precision.py",)
 LEFT_OUT = (*PAGE_SIDE, *BUILD_SIDE, "calc/__main__.py")
 """Python that the worker does not import, by its name in the archive."""
 
+PACKAGES: Mapping[str, str] = {"jinja2": "jinja2", "markupsafe": "markupsafe", "yaml": "PyYAML"}
+"""Package -> what it is called in the index of packages; each is pure Python, or has a part that is."""
+
 LICENCES: Mapping[str, Path] = {
     "cpython": HERE / "licencias/cpython.txt",
     "micropython": HERE / "licencias/micropython.txt",
@@ -173,7 +176,7 @@ def app_files() -> Iterator[tuple[str, bytes]]:
         yield path.relative_to(HERE).as_posix(), path.read_bytes()
     yield f"{expanded.SUPPORT}.py", expanded.SUPPORT_TEXT.encode()
     yield from compiled_templates()
-    for package in ("jinja2", "markupsafe"):
+    for package in PACKAGES:
         lean = stand_ins.of_package(package)
         for path in sorted(package_folder(package).rglob("*.py")):
             name = path.relative_to(package_folder(package)).as_posix()
@@ -192,7 +195,7 @@ def compiled_templates() -> Iterator[tuple[str, bytes]]:
 
 def package_folder(name: str) -> Path:
     """Return the folder of an installed package."""
-    found = importlib.metadata.distribution(name).locate_file(name)
+    found = importlib.metadata.distribution(PACKAGES[name]).locate_file(name)
     return Path(str(found))
 
 
@@ -217,8 +220,8 @@ def write_licences(dist: Path) -> None:
     copy(HERE / "licencias/LEEME.txt", dist / "licencias/LEEME.txt")
     for name, path in LICENCES.items():
         copy(path, dist / "licencias" / f"{name}.txt")
-    for package in ("jinja2", "markupsafe"):
-        files = importlib.metadata.files(package) or []
+    for package, distribution in PACKAGES.items():
+        files = importlib.metadata.files(distribution) or []
         (licence,) = [f for f in files if f.name.startswith("LICENSE")]
         copy(Path(str(licence.locate())), dist / "licencias" / f"{package}.txt")
 

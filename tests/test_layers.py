@@ -28,7 +28,8 @@ FLOORS: tuple[tuple[str, ...], ...] = (
     ("ladder", "serving"),
     ("fit", "model_sheet", "sheet_json", "local_files"),
     ("calculators",),
-    ("decisions", "paste"),
+    ("decisions", "settings"),
+    ("paste",),
     ("es",),
     ("__main__",),
 )

@@ -1,8 +1,8 @@
 """Find which modules of Python's library the site needs, and write ``tools/library.txt``, from which the build packs.
 
-Run ``python -m tools.library`` after a change of Pyodide, PyScript or of what the worker imports: it builds the site
-with the whole library, lets every calculator answer good and bad inputs in Chromium, and lists what was imported. A
-module that is missing shows as an exception in the browser tests.
+Run ``PYTHONPATH=assets/py python -m tools.library`` after a change of Pyodide, PyScript or of what the worker imports:
+it builds the site with the whole library, lets every calculator answer good and bad inputs in Chromium, and lists what
+was imported. A module that is missing shows as an exception in the browser tests.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import shutil
 import zipfile
+from collections.abc import Mapping
 from pathlib import Path
 
 import render
@@ -41,6 +42,14 @@ ALWAYS = (
 )
 """Modules and packages, whole, that code reaches only now and then."""
 
+PASTED = (
+    "vllm serve x --max-model-len 4k",
+    "base_model: x\nlora_r: 1.5\n",
+    '{"zero_optimization": {}}',
+    "| 1MiB / 2MiB |",
+)
+"""Something of every kind that can be pasted."""
+
 PROBES: tuple[dict[str, str], ...] = (
     {},
     {"model": "nobody"},
@@ -57,6 +66,15 @@ def tell(_: str) -> str:
 
 __export__.append("tell")
 """
+
+WORKER = "document.querySelector('script[name=estimador]').xworker.sync"
+REST = f"([question, stage]) => {WORKER}.rest(question, stage)"
+LATER = f"(question) => {WORKER}.later(question, 'models')"
+OPEN = f"""async () => {{
+  const made = [['{{}}', 'config.json'], ['GGUF', 'a.gguf'], ['12345678', 'a.safetensors']];
+  await {WORKER}.open_files(made.map(([text, name]) => new File([text], name)));
+}}"""
+"""One file of every kind, all of them wrong."""
 
 CALL = "([name, text]) => document.querySelector('script[name=estimador]').xworker.sync[name](text)"
 
@@ -75,6 +93,18 @@ def imported(browser: Browser, url: str, calculator: str) -> set[str]:
     page.wait_for_selector("html[data-state=ready]", state="attached", timeout=60_000)
     for inputs in PROBES:
         page.evaluate(CALL, ["estimate", json.dumps({"calculator": calculator, "inputs": inputs})])
+    question = {"calculator": calculator, "inputs": {}}
+    calls: tuple[tuple[str, Mapping[str, object]], ...] = (
+        ("take", {"address": "x", "date": "2026-12-01"}),
+        ("compare", {"vs": "", "add": True}),
+        *(("paste", {"text": text}) for text in PASTED),
+    )
+    for stage in range(len(render.STAGES)):
+        page.evaluate(REST, [json.dumps(question), stage])
+    for name, more in calls:
+        page.evaluate(CALL, [name, json.dumps({**question, **more})])
+    page.evaluate(LATER, json.dumps(question))
+    page.evaluate(OPEN)
     names: list[str] = json.loads(page.evaluate(CALL, ["tell", ""]))
     page.close()
     return set(names)

@@ -209,6 +209,15 @@ def not_taken(error):
     js.console.warn("estimador:", error)
 
 
+def read_pasted():
+    """Ask what was pasted, and say it under it; the form is not changed until a link there is followed."""
+    if visit.worker is None or visit.restoring is not None:
+        say("wait", STATUS)
+        return
+    question = ask_for(controls.collect(), text=document.querySelector("[data-pasted]").value)
+    visit.worker.paste(question).then(lambda html: screen.write({"pasted": html}), refuse)
+
+
 # The address
 
 
@@ -290,6 +299,8 @@ def clicked(event):
         take(button.getAttribute("data-kind"))
     elif action == "copy-settings":
         copy(button.closest("details").querySelector("pre").textContent)
+    elif action == "paste":
+        read_pasted()
     elif action == "print":
         window.print()
     change = event.target.closest('[data-region] a[href^="#"][href*="="]')

@@ -161,9 +161,20 @@ def regions(calculator: str, raw: Mapping[str, str], names: Sequence[str] = LIVE
     return Regions(html={**html, "errors": _errors(())}, field_errors={}, visible=shown, fragment=address, ok=True)
 
 
-def settings(_calculator: str, _raw: Mapping[str, str]) -> tuple[Any, ...]:
-    """The same inputs as each tool takes them: name, version, language, text and what is left out; none so far."""
-    return ()
+def settings(calculator: str, raw: Mapping[str, str]) -> list[dict[str, Any]]:
+    """The same inputs as each tool takes them, and in words what it has no place for."""
+    from calc.settings import settings_for  # noqa: PLC0415 - not needed for the first answer
+
+    return [
+        {
+            "id": one.name,
+            "name": es.TOOLS[one.name],
+            "version": one.version,
+            "text": one.text,
+            "left_out": [es.FIELD_LABELS[name] for name in one.left_out],
+        }
+        for one in settings_for(calculator, raw)
+    ]
 
 
 @lru_cache(maxsize=2)

@@ -114,6 +114,18 @@ def compare(message: str) -> str:
     return json.dumps({"html": html, "vs": done.text, "said": done.said})
 
 
+def paste(message: str) -> str:
+    """Read what was pasted beside the inputs of the page: ``message`` is that of ``estimate`` with ``"text"``.
+
+    The answer is the HTML of the region ``pasted``.
+    """
+    from pasting import paste as read  # noqa: PLC0415 - few visitors paste
+
+    calculator, inputs = asked(message)
+    found = read(json.loads(message)["text"], calculator, inputs)
+    return render.partial("pasted", found=found, calculator=calculator)
+
+
 def take(message: str) -> str:
     """The texts that a visitor takes away.
 
@@ -177,4 +189,4 @@ async def read_slice(file: Any, start: int, end: int) -> bytes:
     return data
 
 
-__export__ = ["compare", "estimate", "later", "open_files", "rest", "take"]
+__export__ = ["compare", "estimate", "later", "open_files", "paste", "rest", "take"]

@@ -19,6 +19,7 @@ from calc.es.forms import (
 from calc.es.messages import CONFIG_ERRORS, ERRORS, NOTES, VERDICTS, error_text, note_text
 from calc.es.nomenclature import COMPONENTS, SYMBOLS, component_name, symbol_meaning
 from calc.es.numbers import NARROW, SPACE, bytes_text, count_text, measure, number_text, percent_text
+from calc.es.paste import TOOLS
 
 __all__ = [
     "CALCULATORS",
@@ -42,6 +43,7 @@ __all__ = [
     "SUMMARIES",
     "SYMBOLS",
     "TENSOR_KINDS",
+    "TOOLS",
     "UNITS",
     "VERDICTS",
     "bytes_text",

@@ -42,7 +42,8 @@ def test_without_scripts_the_page_shows_the_same_result(
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(site + render.PAGES[name].path)
-    for region, html in live.items():
+    for region in live.keys() - {*render.LATER, "pasted"}:  # what other tests have opened or pasted stays
+        html = live[region]
         assert page.locator(f"[data-region={region}]").inner_html() == html, region
     context.close()
 
