@@ -144,7 +144,7 @@ def listed(dist: Path) -> list[dict[str, str]]:
 
 
 def test_the_browser_keeps_only_what_the_page_about_privacy_lists(visit: Callable[..., Visit]) -> None:
-    """No cookie, no local storage; the cache and the databases of PyScript have the names that are written there."""
+    """No cookie, no local storage, no database; the cache has the name that is written there."""
     one = visit("gpu")
     one.open()
     kept(one)
@@ -152,13 +152,13 @@ def test_the_browser_keeps_only_what_the_page_about_privacy_lists(visit: Callabl
     assert one.context.cookies() == []
     assert one.page.evaluate("[localStorage.length, sessionStorage.length]") == [0, 0]
     databases = one.page.evaluate("indexedDB.databases().then((all) => all.map((one) => one.name))")
-    assert [name for name in databases if not name.startswith("IDBMap")] == []
+    assert databases == []
     assert [
         name for name in one.page.evaluate("caches.keys()") if not name.startswith("calculadora-vram-precache")
     ] == []
     one.page.goto(one.site + "privacidad/")
     text = one.page.locator("main").inner_text()
-    assert all(name in text for name in ("IDBMap", "calculadora-vram-precache", "service-worker.js"))
+    assert all(name in text for name in ("calculadora-vram-precache", "service-worker.js"))
 
 
 def test_storage_of_other_projects_is_left_alone(

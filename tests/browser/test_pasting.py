@@ -11,18 +11,18 @@ from tests.browser.visit import Visit
 from tests.browser.waiting import until
 
 OUT_OF_MEMORY = (
-    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.65 GiB of "
-    "which 1.20 GiB is free. Process 1234 has 22.44 GiB memory in use. Of the allocated memory 21.50 GiB is allocated by "
-    "PyTorch, and 300.00 MiB is reserved by PyTorch but unallocated."
+    "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of 23.65 GiB "
+    "of which 1.20 GiB is free. Process 1234 has 22.44 GiB memory in use. Of the allocated memory 21.50 GiB is "
+    "allocated by PyTorch, and 300.00 MiB is reserved by PyTorch but unallocated."
 )
 
 
 def paste(visit: Visit, text: str) -> str:
     """Paste a text, have it read, and return what the page says."""
     visit.page.locator("#pegado").fill(text)
-    before = visit.page.locator("[data-region=pasted]").inner_html()
+    visit.page.evaluate("document.querySelector('[data-region=pasted]').replaceChildren()")
     visit.page.locator("[data-action=paste]").click()
-    until(visit.page, lambda: visit.page.locator("[data-region=pasted]").inner_html() != before)
+    until(visit.page, "document.querySelector('[data-region=pasted]').children.length > 0")
     return visit.page.locator("[data-region=pasted]").text_content() or ""
 
 

@@ -1,0 +1,1 @@
+"""Nothing is written as YAML here."""
