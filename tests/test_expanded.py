@@ -77,6 +77,9 @@ def test_every_class_is_as_dataclasses_makes_it(path: Path) -> None:
         if first is None:
             continue
         assert repr(first) == repr(second)
+        if kind.__hash__ is None:  # it can be changed, and is left alone
+            assert other.__hash__ is None
+            continue
         assert hash(first) == hash(second)
         assert second == sample(other, 1)
         assert (second == sample(other, 2)) == (first == sample(kind, 2))

@@ -46,6 +46,7 @@ HOSTILE = [
 ]
 
 
+@settings(deadline=None)
 @given(st.lists(st.sampled_from(FEW), unique=True))
 def test_a_list_comes_back_as_it_was_written(items: list[Scenario]) -> None:
     """What is written for the address reads as the same scenarios in the same order, with nothing refused."""

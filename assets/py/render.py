@@ -170,11 +170,16 @@ def settings(calculator: str, raw: Mapping[str, str]) -> list[dict[str, Any]]:
             "id": one.name,
             "name": es.TOOLS[one.name],
             "version": one.version,
-            "text": one.text,
+            "text": _preformatted(one.text),
             "left_out": [es.FIELD_LABELS[name] for name in one.left_out],
         }
         for one in settings_for(calculator, raw)
     ]
+
+
+def _preformatted(text: str) -> Markup:
+    """A text as a browser writes it inside an element: quotes stay."""
+    return Markup(text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;"))
 
 
 @lru_cache(maxsize=2)

@@ -86,7 +86,7 @@ def largest_model(question: Question, gpu: Gpu) -> FittingModel | None:
 
     >>> card = Gpu(id="x", name="X", kind="consumer", sold_bytes=24 * 2**30)
     >>> largest_model(Question("inferencia", {}), card).id
-    'llama-2-13b'
+    'falcon-11b'
     """
     each = _least_per_parameter(question)
     for model in sorted(catalog.models(), key=lambda one: -one.parameters):

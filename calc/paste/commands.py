@@ -136,7 +136,7 @@ def read_command(text: str) -> Pasted | None:
     """The inputs that a command stands for; ``None`` if it starts none of these servers.
 
     Example:
-        >>> found = read_command("vllm serve meta-llama/Meta-Llama-3-8B --max-model-len 4k --port 8000")
+        >>> found = read_command("vllm serve meta-llama/Meta-Llama-3-8B --max-model-len 4K --port 8000")
         >>> dict(found.inputs), found.ignored
         ({'model': 'llama-3-8b', 'engine': 'vllm', 'context': '4096'}, ('--port 8000',))
 
