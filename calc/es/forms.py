@@ -108,7 +108,7 @@ FIELD_HINTS: Final[Mapping[str, str]] = {
     "kv-precision": "Los bits de cada valor guardado: con 8 bits la caché ocupa la mitad que con 16.",
     "kv-value-precision": "llama.cpp puede guardar los valores con menos bits que las claves.",
     "runtime": "Lo que la GPU gasta antes del primer peso; si se deja vacío, se usa el valor medido.",
-    "gpu": "La tarjeta con la que se compara el resultado; no cambia la memoria necesaria.",
+    "gpu": "La tarjeta con la que se compara el resultado; solo con vLLM decide además los tokens por paso.",
     "gpu-memory": "La que dice el controlador (nvidia-smi), algo menor que la que figura en la caja.",
     "reserve": "Lo que se deja libre en cada GPU: una pantalla (de 0,3 a 1,5 GiB), otro programa, un margen.",
     "unit": "1 GiB son 2³⁰ bytes; 1 GB son 10⁹ bytes, un 7\u00a0% menos.",

@@ -51,7 +51,7 @@ def visit(browser: Browser, server: FrailServer) -> Iterator[Callable[..., Visit
                 browser,
                 server.url,
                 name,
-                allowed=r"Failed to load|net::ERR|estimador|fetch|MessageEvent|wasm|CompileError",
+                allowed=r"Failed to load|net::ERR|estimador|fetch|MessageEvent|wasm|CompileError|ArrayBuffer",
                 **options,
             )
         )
