@@ -6,6 +6,7 @@ MarkupSafe from the Python that runs this. Read :func:`build` as the table of co
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 import importlib.metadata
 import io
@@ -200,13 +201,19 @@ def package_folder(name: str) -> Path:
 
 
 def write_interpreter(dist: Path) -> None:
-    """Write the modules that fetch and start Pyodide, with what they want to know of its build inside them."""
+    """Write the module that starts Pyodide, with what Pyodide wants to know of its own build inside it."""
     text = (ASSETS / "interpreter.mjs").read_text(encoding="utf-8")
-    write(dist / "assets/runtime/pyodide/interpreter.mjs", text.replace('"PYODIDE_LOCK"', pyodide_lock()))
-    wasm = dist / "assets/runtime/pyodide/pyodide.asm.wasm"
-    sizes = {path.name: path.stat().st_size for path in (wasm, dist / LIBRARY, dist / APP)}
-    text = (ASSETS / "parts.mjs").read_text(encoding="utf-8")
-    write(dist / "assets/parts.mjs", text.replace('"SIZES"', json.dumps(sizes, sort_keys=True)))
+    runtime = dist / "assets/runtime/pyodide"
+    sizes = {path.name: unpacked_size(path) for path in (runtime / "pyodide.asm.wasm", runtime / "pyodide.asm.mjs")}
+    sizes |= {Path(name).name: unpacked_size(dist / name) for name in (LIBRARY, APP)}
+    text = text.replace('"PYODIDE_LOCK"', pyodide_lock()).replace('"SIZES"', json.dumps(sizes, sort_keys=True))
+    write(runtime / "interpreter.mjs", text)
+
+
+def unpacked_size(path: Path) -> int:
+    """Return the bytes of a file as the worker gets to see them, without the compression of our archives."""
+    data = path.read_bytes()
+    return len(gzip.decompress(data) if path.suffix == ".pack" else data)
 
 
 def pyodide_lock() -> str:

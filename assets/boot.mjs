@@ -1,7 +1,6 @@
 // Starts PyScript and watches the start, whatever part of it fails: the parts tell how far they are, or what is wrong,
 // and silence for too long is wrong too. What the page was built with stays, and what was typed goes into the address,
 // so that «Reintentar» finds it again. Once the page's own code computes, this has nothing more to say.
-import { gather } from "./parts.mjs";
 
 const root = document.documentElement;
 const core = "./runtime/pyscript/core.js";
@@ -44,29 +43,22 @@ const missing = () => {
   return [named(core), "micropython.mjs", "micropython.wasm", "worker.py", "interpreter.mjs"].find((name) => !came.has(name)) ?? "";
 };
 
-// The parts of Python, and what the worker says
+// What the worker says
 
-const advanced = (loaded, total) => {
+const told = ({ data }) => {
+  if (data?.failed) fail(data.failed, data.file);
+  if (!data?.total) return;
   heard();
   all("progress[data-progress]", (bar) => {
-    bar.max = total;
-    bar.value = loaded;
+    bar.max = data.total;
+    bar.value = data.loaded;
   });
 };
 
-const follow = (parts) => {
+const follow = () => {
   const worker = document.querySelector("script[name=estimador]")?.xworker;
-  if (!worker) {
-    if (starting()) setTimeout(follow, 20, parts);
-    return;
-  }
-  let handed = false;
-  worker.addEventListener("message", ({ data, ports: [port] }) => {
-    if (data?.failed) fail(data.failed, data.file);
-    if (!data?.wanted || handed) return;
-    handed = true;
-    for (const [part, promise] of Object.entries(parts)) promise.then((value) => port.postMessage({ part, value }), () => {});
-  });
+  if (worker) worker.addEventListener("message", told);
+  else if (starting()) setTimeout(follow, 20);
 };
 
 // What goes wrong on the page itself
@@ -118,11 +110,8 @@ addEventListener(
 const start = async () => {
   heard();
   if (typeof WebAssembly === "undefined") return fail("webassembly");
-  const started = import(core);
-  await started.catch((error) => fail("unreachable", `${named(core)} (${error.message})`));
-  const parts = gather(advanced);
-  for (const one of Object.values(parts)) one.catch((fault) => fail(fault.how ?? "unknown", fault.file ?? String(fault)));
-  follow(parts);
+  follow();
+  await import(core).catch((error) => fail("unreachable", `${named(core)} (${error.message})`));
 };
 
 start();

@@ -1,83 +1,104 @@
-// The interpreter that pyscript.toml names, served beside Pyodide's own files. It starts Pyodide with the parts that the
-// page has asked for (parts.mjs): WebAssembly compiled already, our compiled library and our own code. A part that is not
-// what it should be becomes an error that the page is told of: Pyodide alone would wait in silence for ever.
+// The interpreter that pyscript.toml names, served beside Pyodide's own files. It asks for everything at once, starts
+// Pyodide with our compiled library, tells the page how far it is, and turns a missing or broken file into an error:
+// Pyodide alone would wait in silence for ever. The WebAssembly passes untouched, so that the browser can keep it compiled.
 import { loadPyodide as load, version } from "./pyodide.mjs";
 
 export { version };
 
 const base = new URL("./", import.meta.url).href;
 const lock = "PYODIDE_LOCK";
+const sizes = "SIZES"; // bytes of each file once it is decoded, by name
 const APP = "/home/pyodide/app.zip";
-const ASK_AGAIN_MS = 50;
 
-class Broken extends Error {
-  constructor(file, error) {
+const total = Object.values(sizes).reduce((sum, size) => sum + size, 0);
+let loaded = 0;
+const advance = (bytes) => postMessage({ loaded: (loaded += bytes), total });
+
+const count = async (stream) => {
+  const reader = stream.getReader();
+  for (let chunk = await reader.read(); !chunk.done; chunk = await reader.read()) advance(chunk.value.length);
+};
+
+// A failure with its file, and whether it did not come (unreachable) or is not what it should be (broken).
+class Fault extends Error {
+  constructor(how, file, error) {
     super(`${file}: ${error?.message ?? error}`);
-    this.file = file;
+    Object.assign(this, { how, file });
   }
 }
 
-// The page hands the parts over through a channel of ours: PyScript listens to the worker's own messages. It may not be
-// there yet when it is first asked.
-const part = {};
-const handed = Object.fromEntries(["wasm", "library", "app"].map((name) => [name, new Promise((done) => (part[name] = done))]));
-const ask = () => {
-  const { port1, port2 } = new MessageChannel();
-  port1.onmessage = ({ data }) => {
-    clearInterval(asking);
-    part[data.part](data.value);
-  };
-  postMessage({ wanted: "parts" }, [port2]);
-};
-const asking = setInterval(ask, ASK_AGAIN_MS);
-ask();
+const named = (path) => path.split("/").pop();
 
-const glue = import("./pyodide.asm.mjs").catch((error) => {
-  postMessage({ failed: "unreachable", file: "pyodide.asm.mjs" });
-  throw error;
-});
-
-// An archive of ours is a zip without compression inside one gzip stream: its files compress better together.
-const unpacked = async (file, buffer) => {
+const get = async (path) => {
   try {
-    const plain = new Blob([buffer]).stream().pipeThrough(new DecompressionStream("gzip"));
-    return new Uint8Array(await new Response(plain).arrayBuffer());
+    const response = await fetch(new URL(path, base));
+    if (!response.ok) throw new Error(response.status);
+    return response;
   } catch (error) {
-    throw new Broken(file, error);
+    throw new Fault("unreachable", named(path), error);
   }
 };
 
-const isZip = (buffer) => new TextDecoder().decode(buffer.slice(0, 2)) === "PK"; // the library as Pyodide ships it
-const library = handed.library.then((buffer) => (isZip(buffer) ? new Uint8Array(buffer) : unpacked("library.pack", buffer)));
-const app = handed.app.then((buffer) => unpacked("app.pack", buffer));
-for (const one of [library, app, glue]) one.catch(() => {}); // whoever waits for it will say so
+// An archive of ours is a zip without compression inside one gzip stream: its files compress better together.
+const unpacked = async (path) => {
+  const response = await get(path);
+  try {
+    const plain = response.body.pipeThrough(new DecompressionStream("gzip"));
+    const bytes = new Uint8Array(await new Response(plain).arrayBuffer());
+    advance(sizes[named(path)]);
+    return bytes;
+  } catch (error) {
+    throw new Fault("broken", named(path), error);
+  }
+};
+
+// Python's library as Pyodide ships it is larger and slower, and better than none.
+const library = () =>
+  unpacked("library.pack").catch(async (error) => {
+    console.info("library.pack:", error);
+    return new Uint8Array(await (await get("python_stdlib.zip")).arrayBuffer());
+  });
+
+const wasm = async () => {
+  const response = await get("pyodide.asm.wasm");
+  count(response.clone().body).catch(() => {});
+  return response;
+};
+
+const glue = async () => {
+  try {
+    const { default: createPyodideModule } = await import("./pyodide.asm.mjs");
+    advance(sizes["pyodide.asm.mjs"]);
+    return createPyodideModule;
+  } catch (error) {
+    throw new Fault("unreachable", "pyodide.asm.mjs", error);
+  }
+};
 
 export async function loadPyodide(options) {
+  const asked = { "library.zip": library().then((bytes) => new Response(bytes)), "pyodide.asm.wasm": wasm() };
+  const app = unpacked("../../app.pack");
+  const createPyodideModule = glue();
   let fail;
   const failed = new Promise((_, reject) => (fail = reject));
-  for (const one of [library, app, glue]) one.catch(fail);
+  for (const one of [...Object.values(asked), app, createPyodideModule]) one.catch(fail);
 
-  // What Pyodide fetches is what has come already; what it fails to start must not be waited for.
+  // What Pyodide fetches is what has been asked for already; what it fails to compile must not be waited for.
   const { fetch } = globalThis;
   const { instantiateStreaming } = WebAssembly;
-  globalThis.fetch = async (address, ...rest) => {
-    const file = String(address).split("/").pop();
-    if (file === "library.zip") return new Response(await library);
-    return file === "pyodide.asm.wasm" ? undefined : fetch(address, ...rest);
-  };
-  WebAssembly.instantiateStreaming = async (_, imports) => {
+  globalThis.fetch = (address, ...rest) => asked[String(address).split("/").pop()] ?? fetch(address, ...rest);
+  WebAssembly.instantiateStreaming = async (...args) => {
     try {
-      const module = await handed.wasm;
-      return { module, instance: await WebAssembly.instantiate(module, imports) };
+      return await instantiateStreaming.apply(WebAssembly, args);
     } catch (error) {
-      fail(new Broken("pyodide.asm.wasm", error));
+      fail(new Fault("broken", "pyodide.asm.wasm", error));
       throw error;
     }
   };
   const start = async () => {
     const pyodide = await load({
       ...options,
-      createPyodideModule: (await glue).default,
+      createPyodideModule: await createPyodideModule,
       stdLibURL: `${base}library.zip`,
       lockFileContents: lock,
       packageBaseUrl: base,
@@ -88,7 +109,7 @@ export async function loadPyodide(options) {
   try {
     return await Promise.race([start(), failed]);
   } catch (error) {
-    postMessage({ failed: error.file ? "broken" : "unknown", file: error.file ?? String(error) });
+    postMessage({ failed: error.how ?? "unknown", file: error.file ?? String(error) });
     throw error;
   } finally {
     globalThis.fetch = fetch;
