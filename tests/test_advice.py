@@ -220,7 +220,7 @@ def test_parts_are_joined_as_one_sentence() -> None:
     changed = MappingProxyType({"loss": "in-place", "context": "12288", "rank": "4"})
     advice = Advice(kinds=("loss", "rank", "context"), changes=changed, saves=1, total=1, costs=("needs_library",))
     assert advice_text(advice) == (
-        "Calcular la pérdida de otra manera: Núcleo fundido, bajar el rango a 4 "
+        "Calcular la pérdida de otra manera (Núcleo fundido), bajar el rango a 4 "
         "y acortar la secuencia a 12\u202f288 tokens"
     )
 

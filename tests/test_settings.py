@@ -21,7 +21,7 @@ def one(name: str, calculator: str, raw: dict[str, str]) -> Settings:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        ({}, "--dtype bfloat16 --max-model-len 8192 --max-num-seqs 1 --gpu-memory-utilization 0.9"),
+        ({}, "--dtype bfloat16 --max-model-len 8192 --gpu-memory-utilization 0.9"),
         ({"precision": "fp8"}, "--quantization fp8"),
         ({"precision": "nf4"}, "--quantization bitsandbytes"),
         ({"kv-precision": "fp8"}, "--kv-cache-dtype fp8"),
@@ -52,7 +52,7 @@ def test_a_draft_model_is_named_by_its_repository() -> None:
 @pytest.mark.parametrize(
     ("raw", "words"),
     [
-        ({}, "-m Meta-Llama-3-8B-BF16.gguf -c 8192 -np 1 -ngl 99 -fa on"),
+        ({}, "-m Meta-Llama-3-8B-BF16.gguf -c 8192 -np 1 -ngl 999 -fa on"),
         ({"precision": "q4_k_m", "concurrency": "4"}, "-m Meta-Llama-3-8B-Q4_K_M.gguf -c 32768 -np 4"),
         ({"kv-precision": "q8_0"}, "-ctk q8_0 -ctv q8_0"),
         ({"kv-precision": "q8_0", "kv-value-precision": "q4_0"}, "-ctk q8_0 -ctv q4_0"),
@@ -106,6 +106,24 @@ def test_a_trainer_is_told_what_was_chosen() -> None:
     assert found.left_out == ()
 
 
+@pytest.mark.parametrize(
+    ("model", "names"),
+    [("gpt2", "c_attn"), ("falcon-7b", "query_key_value"), ("phi-3-mini", "qkv_proj"), ("llama-3-8b", "q_proj")],
+)
+def test_an_adapter_is_put_on_the_modules_that_the_model_has(model: str, names: str) -> None:
+    """Families call their projections differently; PEFT takes the names of the model's own."""
+    assert f'target_modules=["{names}"' in one("peft", "lora", {"model": model, "targets": "q-v"}).text
+
+
+def test_a_tool_is_not_told_what_it_refuses() -> None:
+    """llama.cpp takes no quantized values without flash attention; vLLM takes some ranks only."""
+    raw = {"engine": "llama.cpp", "kv-precision": "q8_0", "kv-value-precision": "q4_0", "flash-attention": "no"}
+    found = one("llama-server", "inferencia", raw)
+    assert "-ctv" not in found.text
+    assert found.left_out == ("kv-value-precision",)
+    assert "--max-lora-rank 16" in one("vllm", "inferencia", {"lora-adapters": "1", "lora-rank": "12"}).text
+
+
 def test_a_master_copy_means_weights_of_32_bits_under_autocast() -> None:
     """The trainer keeps float32 weights and computes in 16 bits; without the copy the weights have 16."""
     mixed = one("transformers", "gpu", {"workload": "training"}).text
@@ -124,7 +142,6 @@ def test_zero_and_offload_become_a_file_of_deepspeed_and_of_fsdp() -> None:
     assert (config["train_micro_batch_size_per_gpu"], config["bf16"]) == (2, {"enabled": True})
     sharded = yaml.safe_load(one("fsdp", "gpu", raw).text)
     assert (sharded["num_processes"], sharded["fsdp_config"]["fsdp_offload_params"]) == (8, True)
-    assert 'deepspeed="deepspeed.json"' in one("transformers", "gpu", raw).text
     assert [found.name for found in settings_for("gpu", {"workload": "training"})] == ["transformers"]
 
 

@@ -114,10 +114,11 @@ def _vllm(parsed: Parsed) -> Serving:
 
 
 def server(parsed: Parsed) -> Server:
-    """How the vLLM server is started."""
+    """How the vLLM server is started: for one request at a time it is left with its own number of sequences."""
+    usual, asked = VLLM_SEQUENCES[vllm_is_large(chosen_gpu(parsed.values))], parsed.integer("concurrency")
     return Server(
         utilization=parsed.decimal("gpu-memory-utilization"),
-        sequences=VLLM_SEQUENCES[vllm_is_large(chosen_gpu(parsed.values))],
+        sequences=asked if asked > 1 else usual,
         cuda_graphs=parsed.flag("cuda-graphs", otherwise=True),
         gpus=parsed.integer("tensor-parallel"),
     )

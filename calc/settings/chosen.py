@@ -6,9 +6,10 @@ from fractions import Fraction
 from typing import Final
 
 from calc import catalog
+from calc.architecture import Architecture
 from calc.calculators import CALCULATORS
 from calc.calculators.fields import Parsed, parse
-from calc.calculators.shared import FILE
+from calc.calculators.shared import FILE, architecture_of
 from calc.custom import CUSTOM
 from calc.settings.settings import Settings
 
@@ -66,6 +67,14 @@ class Chosen:
         """Yes or no, ``None`` where the field does not apply."""
         value = self.parsed.values.get(name)
         return value if isinstance(value, bool) else None
+
+    def architecture(self) -> Architecture:
+        """The model.
+
+        Raises:
+            InvalidInput: for a description that describes none.
+        """
+        return architecture_of(self.parsed)
 
     @property
     def repository(self) -> str:

@@ -44,8 +44,13 @@ CACHE_TYPES: Final = {
 }
 """Types that ``-ctk`` and ``-ctv`` take."""
 
-ALL_LAYERS: Final = "99"
+QUANTIZED: Final = frozenset(("q8_0", "q5_1", "q5_0", "q4_1", "q4_0", "iq4_nl"))
+
+ALL_LAYERS: Final = "999"
 """More layers than a model has: all of them."""
+
+LORA_RANKS: Final = (8, 16, 32, 64, 128, 256, 320, 512)
+"""Values that ``--max-lora-rank`` takes."""
 
 
 def vllm(asked: Chosen) -> Settings:
@@ -55,7 +60,8 @@ def vllm(asked: Chosen) -> Settings:
     words += weights or ()
     said += ["precision"] if weights else []
     words += ["--max-model-len", str(asked.number("context"))]
-    words += ["--max-num-seqs", str(asked.number("concurrency") or asked.number("batch"))]
+    requests = asked.number("concurrency") or asked.number("batch")
+    words += ["--max-num-seqs", str(requests)] if requests > 1 else []
     cache = VLLM_CACHE.get(asked.word("kv-precision"))
     words += cache or ()
     said += ["kv-precision"] if cache is not None else []
@@ -72,9 +78,20 @@ def vllm(asked: Chosen) -> Settings:
         config = {"model": catalog.model(draft).hub_id, "num_speculative_tokens": 5}
         words += ["--speculative-config", json.dumps(config)]
     if adapters := asked.number("lora-adapters"):
-        words += ["--enable-lora", "--max-loras", str(adapters), "--max-lora-rank", str(asked.number("lora-rank"))]
+        words += [
+            "--enable-lora",
+            "--max-loras",
+            str(adapters),
+            "--max-lora-rank",
+            str(_rank(asked.number("lora-rank"))),
+        ]
     said += ["lora-adapters", "lora-rank"]
     return asked.settings("vllm", "0.10", "shell", shlex.join(words), said)
+
+
+def _rank(rank: int) -> int:
+    """The smallest that vLLM takes for adapters of a rank, or the rank itself beyond all of them."""
+    return next((one for one in LORA_RANKS if one >= rank), rank)
 
 
 def llama_server(asked: Chosen) -> Settings:
@@ -92,6 +109,8 @@ def llama_server(asked: Chosen) -> Settings:
     values = asked.word("kv-value-precision") or "auto"
     for option, field, kind in (("-ctk", "kv-precision", keys), ("-ctv", "kv-value-precision", values)):
         kind = keys if kind == "auto" else kind  # noqa: PLW2901 - the values take after the keys
+        if option == "-ctv" and asked.flag("flash-attention") is False and kind in QUANTIZED:
+            continue  # llama.cpp refuses quantized values without flash attention
         if kind in CACHE_TYPES:
             words += [option, CACHE_TYPES[kind]]
         said += [field] if kind in {*CACHE_TYPES, "auto"} else []

@@ -8,6 +8,8 @@ Names: ``TrainingArguments`` of Transformers 5 and its ``OptimizerNames`` (``tra
 import json
 from typing import Final
 
+from calc.architecture import TensorKind
+from calc.lora import adapters
 from calc.settings.chosen import Chosen
 from calc.settings.serving import BITS_AND_BYTES, TORCH, loading
 from calc.settings.settings import Settings
@@ -22,14 +24,11 @@ OPTIMIZERS: Final = {
 }
 """Optimizers by the name that the trainer gives them; AdamW's depends on how its step is computed."""
 
-TARGETS: Final = {
-    "all-linear": '"all-linear"',
-    "attention": '["q_proj", "k_proj", "v_proj", "o_proj"]',
-    "q-v": '["q_proj", "v_proj"]',
+SAVED: Final = {
+    "embedding": (TensorKind.EMBEDDING,),
+    "head": (TensorKind.HEAD,),
+    "embedding-head": (TensorKind.EMBEDDING, TensorKind.HEAD),
 }
-"""Modules as PEFT names them; those of attention are called so in Llama and most others."""
-
-SAVED: Final = {"embedding": ["embed_tokens"], "head": ["lm_head"], "embedding-head": ["embed_tokens", "lm_head"]}
 
 
 def trainer(asked: Chosen) -> Settings:
@@ -37,7 +36,7 @@ def trainer(asked: Chosen) -> Settings:
     method = asked.word("method")
     names = ["AutoModelForCausalLM", *(["BitsAndBytesConfig"] if method == "qlora" else []), "TrainingArguments"]
     lines = [f"from transformers import {', '.join(names)}"]
-    lines += ["from peft import LoraConfig"] if method else []
+    lines += ["from peft import LoraConfig, get_peft_model"] if method else []
     model, said = _model(asked)
     lines += ["", model]
     if method:
@@ -45,8 +44,9 @@ def trainer(asked: Chosen) -> Settings:
         said += ["rank", "targets", "dora", "adapter-dropout", "trained-modules"]
     arguments, more = _arguments(asked)
     lines += [arguments, f"tokenizer.model_max_length = {asked.number('context')}"]
+    version = "5, PEFT 0.17" if method else "5"
     return asked.settings(
-        "peft" if method else "transformers", "5", "python", "\n".join(lines), [*said, *more, "context"]
+        "peft" if method else "transformers", version, "python", "\n".join(lines), [*said, *more, "context"]
     )
 
 
@@ -65,12 +65,28 @@ def _model(asked: Chosen) -> tuple[str, list[str]]:
 
 def _adapter(asked: Chosen) -> str:
     rank = asked.number("rank")
-    parts = [f"r={rank}", f"lora_alpha={2 * rank}", f"target_modules={TARGETS[asked.word('targets')]}"]
+    parts = [f"r={rank}", f"lora_alpha={2 * rank}", f"target_modules={_targets(asked)}"]
     parts += [f"lora_dropout={'0.05' if asked.flag('adapter-dropout') else '0.0'}"]
     parts += ["use_dora=True"] if asked.flag("dora") else []
     saved = SAVED.get(asked.word("trained-modules"))
-    parts += [f"modules_to_save={json.dumps(saved)}"] if saved else []
-    return f'adapter = LoraConfig({", ".join(parts)}, task_type="CAUSAL_LM")'
+    if saved:
+        names = sorted({_last(one.name) for one in asked.architecture().tensors if one.kind in saved})
+        parts.append(f"modules_to_save={json.dumps(names)}")
+    call = f'adapter = LoraConfig({", ".join(parts)}, task_type="CAUSAL_LM")'
+    return f"{call}\nmodel = get_peft_model(model, adapter)"
+
+
+def _targets(asked: Chosen) -> str:
+    """The modules by the names that this model gives them."""
+    targets = asked.word("targets")
+    if targets == "all-linear":
+        return '"all-linear"'
+    found = adapters(asked.architecture(), targets)
+    return json.dumps(sorted({_last(one.module) for one in found}))
+
+
+def _last(name: str) -> str:
+    return name.removesuffix(".weight").rsplit(".", 1)[-1]
 
 
 def _arguments(asked: Chosen) -> tuple[str, list[str]]:
@@ -95,9 +111,7 @@ def _arguments(asked: Chosen) -> tuple[str, list[str]]:
     if asked.word("loss") == "chunked":
         parts["use_liger_kernel"] = "True"
         said.append("loss")
-    if asked.number("zero") or asked.word("offload") not in {"", "none"}:
-        parts["deepspeed"] = '"deepspeed.json"'
-        said += ["zero", "offload"]
+    said += ["zero", "offload"]  # DeepSpeed's file or FSDP's says them
     inside = "\n".join(f"    {key}={value}," for key, value in parts.items())
     return f"arguments = TrainingArguments(\n{inside}\n)", said
 
@@ -118,7 +132,7 @@ def deepspeed(asked: Chosen) -> Settings:
         half: {"enabled": asked.word("precision") != "float32"},
         "zero_optimization": zero,
     }
-    said = ["batch", "accumulation", "zero", "offload", "precision", "mixed-precision", "data-parallel", *_ELSEWHERE]
+    said = ["batch", "accumulation", "zero", "offload", "precision", "data-parallel", *_ELSEWHERE]
     return asked.settings("deepspeed", "0.17", "json", json.dumps(config, indent=2), said)
 
 
@@ -126,19 +140,26 @@ def fsdp(asked: Chosen) -> Settings:
     """Accelerate's configuration of FSDP with everything sharded."""
     lines = [
         "distributed_type: FSDP",
-        f"mixed_precision: {'fp16' if asked.word('precision') == 'float16' else 'bf16'}",
+        f"mixed_precision: {_half(asked)}",
         f"num_processes: {asked.number('data-parallel') or 1}",
         "fsdp_config:",
         "  fsdp_version: 2",
         "  fsdp_reshard_after_forward: true",
         "  fsdp_auto_wrap_policy: TRANSFORMER_BASED_WRAP",
         f"  fsdp_offload_params: {'true' if asked.word('offload') == 'all' else 'false'}",
-        f"  fsdp_activation_checkpointing: {'true' if asked.word('checkpointing') == 'full' else 'false'}",
+        "  fsdp_activation_checkpointing: false",  # the trainer's own is set, and both at once are refused
         "  fsdp_state_dict_type: SHARDED_STATE_DICT",
     ]
     said = ["zero", "precision", "mixed-precision", "data-parallel", *_ELSEWHERE]
     said += ["offload"] if asked.word("offload") in {"none", "all"} else []
     return asked.settings("fsdp", "accelerate 1.10", "yaml", "\n".join(lines), said)
+
+
+def _half(asked: Chosen) -> str:
+    precision = asked.word("precision")
+    if precision == "float32" and asked.word("compute-precision") != "bfloat16":
+        return "no"
+    return "fp16" if precision == "float16" else "bf16"
 
 
 _ELSEWHERE: Final = (
