@@ -74,6 +74,7 @@ def test_training_memory_is_linear(parameters: int, activations: int, recipe: st
     assert total == parameters * 10**6 * RECIPES[recipe].total + activations * 10**6
 
 
+@settings(deadline=None)
 @given(
     b=st.integers(min_value=1, max_value=10**6),
     a=st.integers(min_value=1, max_value=10**6),

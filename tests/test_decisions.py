@@ -68,6 +68,7 @@ def test_the_largest_value_fits_and_the_next_does_not(question: Question, data: 
         assert ask.changed({name: str(found.value + 1)}).estimate().total > room
 
 
+@settings(deadline=None)
 @given(st.integers(0, 10**6), st.integers(0, 10**4), st.integers(1, 64), st.integers(0, 10**9))
 def test_any_rising_law_is_inverted(base: int, slope: int, block: int, limit: int) -> None:
     """Steps, slopes and flat laws are all searched to the last value that fits."""

@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.architecture import TensorKind
@@ -93,6 +93,7 @@ def test_int8_has_one_scale_per_row() -> None:
     assert DTYPES["int8"].scale_bits == 16
 
 
+@settings(deadline=None)
 @given(st.integers(1, 5000), st.integers(1, 5000), st.sampled_from(sorted(DTYPES)))
 def test_scales_cover_every_element(rows: int, columns: int, name: str) -> None:
     """There is a scale for a started group, and never more than one per element."""

@@ -6,7 +6,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc import catalog, es
@@ -153,6 +153,7 @@ def test_notes_of_results_can_be_said() -> None:
             assert "{" not in text
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=-(10**18), max_value=10**18), st.integers(min_value=0, max_value=4))
 def test_numbers_are_written_in_spanish_style(thousandths: int, decimals: int) -> None:
     """Decimal comma, groups of three from five digits on, a true minus, and never further than half a unit away."""

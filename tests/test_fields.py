@@ -4,7 +4,7 @@ from fractions import Fraction
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc import catalog
@@ -143,6 +143,7 @@ def test_models_and_gpus_are_those_of_the_catalogue() -> None:
     assert GPU.options() == tuple(one.id for one in catalog.gpus())
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(CALCULATORS)), st.data())
 def test_any_text_in_any_field_is_read_or_refused(name: str, data: st.DataObject) -> None:
     """Whatever is typed, each field that applies has a value or an error, never both and never an exception."""

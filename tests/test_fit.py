@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.catalog import gpu, gpus
@@ -77,6 +77,7 @@ def test_a_gpu_without_a_reading_says_so() -> None:
     assert fit(1, [CARD])[0].assumed_capacity
 
 
+@settings(deadline=None)
 @given(st.integers(1, 10**14), st.integers(0, 2 * 2**30))
 def test_the_count_is_the_least_that_holds_the_estimate(used: int, runtime: int) -> None:
     """With that many GPUs the even share fits, with one fewer it does not; GPUs keep their order."""

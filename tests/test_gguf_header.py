@@ -12,7 +12,7 @@ import gguf
 import numpy as np
 import pytest
 from gguf.constants import GGML_QUANT_SIZES
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.checkpoint import ArrayLength, Checkpoint, InvalidFile
@@ -281,6 +281,7 @@ def test_names_are_data() -> None:
     assert refused.value.place == "tensor <img src=x onerror=alert(1)>\\x07\\u202e\\n"
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=200), st.integers(0, 2**64))
 def test_any_bytes_after_a_magic_are_refused_or_read(rest: bytes, size: int) -> None:
     """Whatever follows the magic, the door raises nothing of its own accord."""

@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.architecture import GroupedQueryAttention, MixtureOfExperts
@@ -204,6 +204,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(name=st.sampled_from(sorted(GOLDEN)), data=st.data())
 def test_any_damage_is_read_or_refused_but_never_crashes(name: str, data: st.DataObject) -> None:
     """One key of a real configuration replaced by anything gives a model or an error of our own."""
@@ -217,6 +218,7 @@ def test_any_damage_is_read_or_refused_but_never_crashes(name: str, data: st.Dat
     assert words or total > 0
 
 
+@settings(deadline=None)
 @given(model_type=st.sampled_from(sorted(decoders())), config=st.dictionaries(st.text(max_size=12), VALUES, max_size=6))
 def test_an_arbitrary_object_is_refused(model_type: str, config: dict[str, Any]) -> None:
     """Nonsense under the name of a decoder never becomes a model by way of defaults."""

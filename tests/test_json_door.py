@@ -19,6 +19,7 @@ VALUES = st.recursive(
 )
 
 
+@settings(deadline=None)
 @given(st.dictionaries(TEXTS, VALUES, max_size=4), st.sampled_from([None, 1]))
 def test_a_good_document_is_read_as_it_is(value: dict[str, Any], indent: int | None) -> None:
     """Whatever its texts hold: brackets, quotes, escapes."""
@@ -42,6 +43,7 @@ def test_a_deep_nest_is_refused_whatever_surrounds_it(value: Any, depth: int) ->
                 load_json(data.encode(), place="x")
 
 
+@settings(deadline=None)
 @given(st.binary(max_size=60))
 def test_any_bytes_are_refused_or_read(data: bytes) -> None:
     """Only our own error leaves the door."""

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.architecture import Architecture, GroupedQueryAttention, Layer, MultiHeadLatentAttention
@@ -178,6 +178,7 @@ CONTEXTS = st.integers(min_value=1, max_value=10**6)
 MODELS = st.sampled_from([LLAMA, MISTRAL, GEMMA3, DEEPSEEK, "mimo-v2-flash", "qwen3-next-80b-a3b", "falcon-h1-7b"])
 
 
+@settings(deadline=None)
 @given(name=MODELS, context=CONTEXTS, sequences=st.integers(1, 64), engine=st.sampled_from(ENGINES))
 def test_sequences_add_up(name: str, context: int, sequences: int, engine: str) -> None:
     """``n`` sequences take ``n`` times the bytes of one."""
@@ -185,6 +186,7 @@ def test_sequences_add_up(name: str, context: int, sequences: int, engine: str) 
     assert kv_cache_bytes(model(name), context_tokens=context, sequences=sequences, engine=engine) == sequences * one
 
 
+@settings(deadline=None)
 @given(name=MODELS, context=CONTEXTS, more=st.integers(1, 10**5), engine=st.sampled_from(ENGINES))
 def test_a_longer_context_never_takes_less(name: str, context: int, more: int, engine: str) -> None:
     """Caches grow with the tokens or stay."""
@@ -194,6 +196,7 @@ def test_a_longer_context_never_takes_less(name: str, context: int, more: int, e
     assert shorter <= longer
 
 
+@settings(deadline=None)
 @given(name=MODELS, context=CONTEXTS, engine=st.sampled_from(["vllm", "llama.cpp"]))
 def test_a_server_never_holds_less_than_the_exact_cache(name: str, context: int, engine: str) -> None:
     """Blocks and cells only round up."""
@@ -236,6 +239,7 @@ def elements(attention: GroupedQueryAttention | MultiHeadLatentAttention) -> int
     return attention.num_key_value_heads * (attention.head_dim + (attention.v_head_dim or attention.head_dim))
 
 
+@settings(deadline=None)
 @given(layers=st.lists(LAYER, min_size=1, max_size=12), context=st.integers(1, 20_000))
 def test_the_formula_is_the_sum_over_layers(layers: list[Layer], context: int) -> None:
     """However different the layers, the grouped formula gives what adding them one by one gives."""

@@ -1,7 +1,7 @@
 """A result is a link: the URL fragment holds the inputs that differ from the defaults."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.calculators import CALCULATORS, fragment, from_fragment, parse
@@ -57,6 +57,7 @@ def test_a_fragment_of_any_kind_is_read_without_harm(text: str, expected: dict[s
     assert from_fragment("acumulacion", text) == expected
 
 
+@settings(deadline=None)
 @given(st.sampled_from(sorted(CALCULATORS)), st.data())
 def test_a_link_restores_what_was_typed(name: str, data: st.DataObject) -> None:
     """What was typed in the fields that apply comes back from the link, but for spaces around it."""
@@ -69,6 +70,7 @@ def test_a_link_restores_what_was_typed(name: str, data: st.DataObject) -> None:
         assert after.text[one].strip() == before.text[one].strip()
 
 
+@settings(deadline=None)
 @given(st.text(max_size=200))
 def test_any_text_is_a_fragment_of_known_keys_at_most(text: str) -> None:
     """Reading never fails and never invents a key."""

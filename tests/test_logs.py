@@ -115,6 +115,7 @@ def test_a_figure_knows_how_finely_it_was_printed(text: str, step: Fraction) -> 
     assert 0 <= must(text).readings[0].step - step < 1
 
 
+@settings(deadline=None)
 @given(st.integers(0, MOST_BYTES), st.sampled_from(["bytes", "KiB", "MiB", "GiB"]), st.integers(0, 4))
 def test_a_printed_size_is_within_half_a_step(amount: int, unit: str, decimals: int) -> None:
     """Whatever was rounded to be printed is at most half a step from what is read."""

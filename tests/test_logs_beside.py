@@ -3,7 +3,7 @@
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc import catalog
@@ -285,6 +285,7 @@ def test_the_overhead_fits_the_field() -> None:
 EVERY = [text for samples in (VLLM, LLAMA, PYTORCH, NVIDIA, ROCM) for text, _ in samples]
 
 
+@settings(deadline=None)
 @given(
     st.lists(st.sampled_from(EVERY), min_size=1, max_size=4),
     st.sampled_from([("llama-3-8b", "vllm"), ("gemma-3-12b", "llama.cpp"), ("mixtral-8x7b", "transformers-legacy")]),

@@ -5,7 +5,7 @@ from contextlib import suppress
 from fractions import Fraction
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.calculators.numerals import MAX_DIGITS, read_decimal, read_integer
@@ -100,12 +100,14 @@ def test_what_is_no_decimal_is_refused(text: str) -> None:
     assert code(read_decimal, text) in {"not_a_number", "exponent", "not_finite", "negative"}
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=10**MAX_DIGITS - 1))
 def test_what_is_shown_can_be_typed_again(value: int) -> None:
     """A whole number in Spanish style reads back as itself."""
     assert read_integer(number_text(value), "field") == value
 
 
+@settings(deadline=None)
 @given(st.integers(min_value=0, max_value=10**12), st.integers(min_value=0, max_value=9))
 def test_decimals_shown_can_be_typed_again(value: int, places: int) -> None:
     """A number with decimals in Spanish style reads back as itself: no binary fraction is ever involved."""
@@ -113,6 +115,7 @@ def test_decimals_shown_can_be_typed_again(value: int, places: int) -> None:
     assert read_decimal(number_text(exact, 9), "field") == exact
 
 
+@settings(deadline=None)
 @given(st.text(max_size=60))
 def test_any_text_is_a_number_or_an_error_with_a_code(text: str) -> None:
     """No text makes the reader fail in another way."""

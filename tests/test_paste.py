@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from pasted import read_paste
 
@@ -191,6 +191,7 @@ def test_a_log_is_a_log() -> None:
     assert read_paste("x" * 10**6) is None
 
 
+@settings(deadline=None)
 @given(
     st.text(max_size=200)
     | st.sampled_from([text for _, text, _ in cases()]).flatmap(

@@ -1,7 +1,7 @@
 """Training states: bytes per parameter of each recipe, and states counted from shapes."""
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc.catalog import architecture
@@ -103,6 +103,7 @@ def test_no_optimizer_keeps_more_than_adamw(name: str) -> None:
     assert OPTIMIZERS[name].source in SOURCES
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(st.integers(1, 3000), st.integers(1, 3000)), min_size=1, max_size=4))
 def test_states_of_several_tensors_add_up(shapes: list[tuple[int, int]]) -> None:
     """No optimizer looks at more than one tensor at a time."""

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 import safetensors
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc import safetensors as door
@@ -43,6 +43,7 @@ NAMES = st.text(st.characters(codec="utf-8"), max_size=40).filter(lambda name: n
 SHAPES = st.lists(st.integers(0, 7), max_size=4).map(tuple)
 
 
+@settings(deadline=None)
 @given(st.dictionaries(NAMES, st.tuples(st.sampled_from(sorted(WRITTEN)), SHAPES), max_size=8))
 def test_every_tensor_of_the_package_is_read(tensors: dict[str, tuple[str, tuple[int, ...]]]) -> None:
     """Names, shapes, types and bytes are those that were written; names of any kind are data."""

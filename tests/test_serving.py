@@ -6,7 +6,7 @@ from statistics import median
 from types import SimpleNamespace
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from render import partial as render
 from serving import serving
@@ -82,6 +82,7 @@ def pool(model: str, context: int = 8192, gib: int = 24, **server: Fraction | in
     return found
 
 
+@settings(deadline=None)
 @given(
     model=st.sampled_from(("gpt2", "llama-3.2-1b", "llama-3-8b", "gemma-3-12b", "mistral-7b", "deepseek-v3")),
     gib=st.integers(1, 2000),
@@ -196,6 +197,7 @@ def test_a_draft_of_another_vocabulary_is_told() -> None:
     assert "draft_of_another_vocabulary" not in {note.code for note in answer(draft_model="llama-3.2-1b").notes}
 
 
+@settings(deadline=None)
 @given(requests=st.integers(1, 64), prefix=st.integers(0, 8192))
 def test_a_shared_beginning_is_held_once(requests: int, prefix: int) -> None:
     """Of its whole blocks, one copy for all requests; what each adds is the rest of its context."""
@@ -244,6 +246,7 @@ def test_llama_cpp_keeps_the_token_table_on_the_host() -> None:
     assert "kept_on_host" in {note.code for note in ours.notes}
 
 
+@settings(deadline=None)
 @given(
     model=st.sampled_from(("llama-3-8b", "gemma-3-12b", "mixtral-8x7b", "falcon-7b", "qwen3-30b-a3b")),
     precision=st.sampled_from(("float16", "q4_0", "q4_k_m", "q8_0")),

@@ -3,7 +3,7 @@
 from math import prod
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from calc import catalog
@@ -16,6 +16,7 @@ from calc.memory import estimate_training
 numbers = st.integers(1, 10**6)
 
 
+@settings(deadline=None)
 @given(numbers, numbers, numbers)
 def test_every_way_reaches_the_same_batch_and_the_one_asked_for_is_there(batch: int, steps: int, gpus: int) -> None:
     """The product never changes, no way is there twice, and there are never more than fit a page."""
